@@ -1,0 +1,46 @@
+# The commands of this repository. `make demo` shows Talon at work, `make test` runs every test; both install
+# what they lack when they run as root, and otherwise say the exact command.
+
+PROFILE ?= debug
+CARGO_PROFILE = $(if $(filter release,$(PROFILE)),--release,)
+
+.PHONY: help demo test build plugins deps deps-test lint doc fmt fuzz bench
+
+help: ## lists these commands
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
+
+demo: deps ## builds, starts a supervisor with the example plugins in a scratch directory, and shows the main job
+	@scripts/progress.sh "Building Talon and its example plugins" cargo build --workspace --bins --locked
+	@scripts/stage-plugins.sh debug
+	@cargo run --quiet --locked -p talon-tests --bin talon-demo
+
+test: deps deps-test ## runs every test
+	@scripts/test.sh
+
+build: ## builds everything (PROFILE=release for an optimised build)
+	cargo build --workspace --bins --locked $(CARGO_PROFILE)
+
+plugins: deps build ## puts the example plugins, ready to run, below target/plugins
+	@scripts/stage-plugins.sh $(PROFILE)
+
+deps:
+	@scripts/deps.sh build
+
+deps-test:
+	@scripts/deps.sh test
+
+lint: ## formatting, clippy, licences and sources, docs: each without a warning
+	@scripts/lint.sh
+
+doc: ## builds the API docs
+	cargo doc --workspace --no-deps --locked
+
+fmt: ## formats the Rust code
+	cargo fmt --all
+
+FUZZ_SECONDS ?= 60
+fuzz: ## runs each fuzz target for a while (FUZZ_SECONDS=60)
+	@scripts/fuzz.sh $(FUZZ_SECONDS)
+
+bench: ## measures the call path, side by side with bare gRPC in the same run
+	@scripts/bench.sh

@@ -1,0 +1,177 @@
+//! The lies that are told before the first call.
+
+use std::io::Write;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::ValueEnum;
+use tokio::net::UnixListener;
+
+use crate::{Dialect, Options};
+
+/// What goes wrong while it starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StartLie {
+    /// Nothing.
+    None,
+    /// Exits with code 3 and a word on stderr.
+    ExitAtOnce,
+    /// Exits with code 0 and says nothing, like a go-plugin that cannot bind.
+    ExitZero,
+    /// Is killed by a signal.
+    Crash,
+    /// Prints nothing, ever.
+    Silent,
+    /// Prints a line that is no handshake, and waits.
+    Garbage,
+    /// Prints bytes that are no text.
+    Binary,
+    /// Prints half a line, and waits.
+    HalfLine,
+    /// Prints one line of 1 GiB.
+    EndlessLine,
+    /// Prints banner lines for ever.
+    EndlessBanner,
+    /// Prints a short banner first, as scripts do, and then behaves.
+    Banner,
+    /// Speaks core protocol 2.
+    WrongCore,
+    /// Speaks application protocol 99.
+    WrongVersion,
+    /// Speaks netrpc.
+    NetRpc,
+    /// Offers a certificate nobody asked for.
+    Tls,
+    /// Says that it multiplexes, which nobody asked for.
+    Multiplexed,
+    /// Names a TCP address.
+    Tcp,
+    /// Names the socket of `--path`, which lies outside its directory.
+    ForeignSocket,
+    /// Names a link inside its directory that leads to `--path`.
+    LinkedSocket,
+    /// Names a path that is no socket.
+    NotASocket,
+    /// Names a socket that nobody made.
+    MissingSocket,
+    /// Names an address of 10,000 characters.
+    LongAddress,
+    /// Names `/`.
+    RootAddress,
+    /// Shakes hands and never accepts a connection.
+    HangAfter,
+    /// Shakes hands and closes its socket.
+    CloseSocket,
+    /// Shakes hands and speaks no HTTP/2.
+    NotGrpc,
+    /// Shakes hands and exits with code 4.
+    ExitAfter,
+    /// Refuses Init.
+    InitFails,
+    /// Never answers Capabilities.
+    CapabilitiesHang,
+    /// Declares 5,000 actions.
+    TooManyActions,
+    /// Declares one action twice.
+    DuplicateActions,
+    /// Declares an action whose name holds a line break and a terminal escape.
+    HostileNames,
+    /// Is never healthy.
+    NeverHealthy,
+    /// Is never healthy after the first answer.
+    Unhealthy,
+    /// Leaves a child in its process group that holds its pipes, and exits when asked to.
+    Grandchild,
+}
+
+/// Makes the socket and prints the line, or lies. `None`: there is nothing to serve, and it stays alive.
+pub(crate) async fn shake(options: &Options) -> anyhow::Result<Option<UnixListener>> {
+    let directory = std::env::var_os("PLUGIN_UNIX_SOCKET_DIR")
+        .or_else(|| std::env::var_os("TMPDIR"))
+        .map(PathBuf::from)
+        .context("neither PLUGIN_UNIX_SOCKET_DIR nor TMPDIR is set: this program is started by a host")?;
+    let socket = directory.join("misbehave.sock");
+    let address = socket.display().to_string();
+    match options.lie {
+        StartLie::ExitAtOnce => {
+            eprintln!("misbehave: I give up at once");
+            std::process::exit(3);
+        }
+        StartLie::ExitZero => std::process::exit(0),
+        StartLie::Crash => std::process::abort(),
+        StartLie::Silent => return Ok(None),
+        StartLie::Garbage => return say("hello, I am a program that shakes no hands\n"),
+        StartLie::Binary => {
+            std::io::stdout().write_all(&[0xff, 0xfe, 0x00, 0x1b, b'[', b'2', b'J', b'\n'])?;
+            return Ok(None);
+        }
+        StartLie::HalfLine => return say("1|1|unix|/tmp/half"),
+        StartLie::EndlessLine => {
+            let piece = vec![b'x'; 1 << 20];
+            let mut stdout = std::io::stdout();
+            for _ in 0..1024 {
+                stdout.write_all(&piece)?;
+            }
+            return Ok(None);
+        }
+        StartLie::EndlessBanner => loop {
+            writeln!(std::io::stdout(), "starting, please wait …")?;
+        },
+        StartLie::Banner => {
+            say("Loading settings …\nPress Ctrl-C to stop\n\n")?;
+        }
+        StartLie::WrongCore => return say(&format!("2|1|unix|{address}|grpc\n")),
+        StartLie::WrongVersion => return say(&format!("1|99|unix|{address}|grpc\n")),
+        StartLie::NetRpc => return say(&format!("1|1|unix|{address}|netrpc\n")),
+        StartLie::Tls => return say(&format!("1|1|unix|{address}|grpc|{}\n", "MIIB".repeat(40))),
+        StartLie::Multiplexed => return say(&format!("1|1|unix|{address}|grpc||true\n")),
+        StartLie::Tcp => return say("1|1|tcp|127.0.0.1:1|grpc\n"),
+        StartLie::ForeignSocket => {
+            let foreign = options.path.as_ref().context("--path is missing")?.display().to_string();
+            return say(&format!("1|1|unix|{foreign}|grpc\n"));
+        }
+        StartLie::LinkedSocket => {
+            symlink(options.path.as_ref().context("--path is missing")?, &socket)?;
+            return say(&format!("1|1|unix|{address}|grpc\n"));
+        }
+        StartLie::NotASocket => {
+            std::fs::write(&socket, "a file")?;
+            return say(&format!("1|1|unix|{address}|grpc\n"));
+        }
+        StartLie::MissingSocket => return say(&format!("1|1|unix|{address}|grpc\n")),
+        StartLie::LongAddress => return say(&format!("1|1|unix|/{}|grpc\n", "a".repeat(10_000))),
+        StartLie::RootAddress => return say("1|1|unix|/|grpc\n"),
+        _ => {}
+    }
+    let listener = UnixListener::bind(&socket)?;
+    say(&match options.dialect {
+        Dialect::GoPlugin => format!("1|1|unix|{address}|grpc\n"),
+        Dialect::Opentalon => format!("1|unix|{address}\n"),
+    })?;
+    match options.lie {
+        StartLie::HangAfter => std::future::pending().await,
+        StartLie::CloseSocket => {
+            drop(listener);
+            Ok(None)
+        }
+        StartLie::NotGrpc => {
+            let (mut connection, _) = listener.accept().await?;
+            tokio::io::AsyncWriteExt::write_all(&mut connection, b"220 smtp.example ready\r\n").await?;
+            std::future::pending().await
+        }
+        StartLie::ExitAfter => std::process::exit(4),
+        StartLie::Grandchild => {
+            std::process::Command::new("sleep").arg("1000").spawn()?;
+            Ok(Some(listener))
+        }
+        _ => Ok(Some(listener)),
+    }
+}
+
+fn say(text: &str) -> anyhow::Result<Option<UnixListener>> {
+    let mut stdout = std::io::stdout();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()?;
+    Ok(None)
+}

@@ -1,0 +1,70 @@
+//! A plugin that lies. Without arguments it is a well-behaved go-plugin plugin; `--lie` makes it fail while
+//! it starts, and its actions make it fail while it serves. It uses no SDK on purpose: the SDK would refuse
+//! to tell most of these lies.
+
+mod actions;
+mod handshake;
+mod reply;
+mod serve;
+
+use clap::{Parser, ValueEnum};
+
+use handshake::StartLie;
+
+/// Tells every lie the fault tests need.
+#[derive(Debug, Clone, Parser)]
+struct Options {
+    /// What goes wrong while it starts.
+    #[arg(long, value_enum, default_value = "none")]
+    lie: StartLie,
+    /// How it shakes hands.
+    #[arg(long, value_enum, default_value = "go-plugin")]
+    dialect: Dialect,
+    /// The name it declares for itself.
+    #[arg(long, default_value = "misbehave")]
+    name: String,
+    /// A file that belongs to the test, for lies that need a second place (a socket elsewhere, a link's target).
+    #[arg(long)]
+    path: Option<std::path::PathBuf>,
+    /// Survives SIGTERM and SIGINT.
+    #[arg(long)]
+    ignore_signals: bool,
+    /// Offers no grpc.health.v1.
+    #[arg(long)]
+    no_health: bool,
+    /// Offers neither Init nor RefreshCapabilities nor GRPCController, as the smallest plugins do.
+    #[arg(long)]
+    minimal: bool,
+    /// Works on one call at a time, like a single-threaded program: health waits too.
+    #[arg(long)]
+    single_threaded: bool,
+}
+
+/// The two handshake dialects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Dialect {
+    /// `1|APP|unix|ADDR|grpc`
+    GoPlugin,
+    /// `1|unix|ADDR`
+    Opentalon,
+}
+
+fn main() -> anyhow::Result<()> {
+    let options = Options::parse();
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(run(options))
+}
+
+async fn run(options: Options) -> anyhow::Result<()> {
+    if options.ignore_signals {
+        for kind in
+            [tokio::signal::unix::SignalKind::terminate(), tokio::signal::unix::SignalKind::interrupt()]
+        {
+            let mut signals = tokio::signal::unix::signal(kind)?;
+            tokio::spawn(async move { while signals.recv().await.is_some() {} });
+        }
+    }
+    match handshake::shake(&options).await? {
+        Some(listener) => serve::serve(listener, options).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,143 @@
+//! HTTP/2 by hand, so that an answer can be any sequence of bytes.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use futures_util::Stream;
+use http::{HeaderMap, HeaderValue, Request, Response};
+use http_body_util::{BodyExt, StreamBody};
+use hyper::body::{Frame, Incoming};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use prost::Message;
+use talon_proto::plugin::ToolCallRequest;
+use tokio::net::UnixListener;
+use tokio::sync::Mutex;
+
+use crate::handshake::StartLie;
+use crate::reply::{Reply, Shared};
+use crate::{Options, actions};
+
+type Body = StreamBody<Pin<Box<dyn Stream<Item = Result<Frame<Bytes>, Infallible>> + Send>>>;
+
+pub(crate) async fn serve(listener: UnixListener, options: Options) -> anyhow::Result<()> {
+    let shared = Arc::new(Shared { options, calls: AtomicU64::new(0), one_at_a_time: Mutex::new(()) });
+    loop {
+        let (stream, _) = listener.accept().await?;
+        let shared = shared.clone();
+        tokio::spawn(async move {
+            let service = hyper::service::service_fn(move |request| answer(shared.clone(), request));
+            let mut builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+            builder.max_frame_size(1 << 20).initial_stream_window_size(4 << 20);
+            if let Err(error) = builder.serve_connection(TokioIo::new(stream), service).await {
+                eprintln!("misbehave: connection: {error}");
+            }
+        });
+    }
+}
+
+async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Result<Response<Body>, std::io::Error> {
+    let path = request.uri().path().to_owned();
+    let mut body = request.into_body().collect().await.map_err(std::io::Error::other)?.to_bytes();
+    let message = if body.len() >= 5 {
+        body.advance(5);
+        body
+    } else {
+        Bytes::new()
+    };
+    let _turn = match shared.options.single_threaded {
+        true => Some(shared.one_at_a_time.lock().await),
+        false => None,
+    };
+    match route(&shared, &path, message).await {
+        Reply::Message(message) => {
+            let mut framed = BytesMut::with_capacity(message.len() + 5);
+            framed.put_u8(0);
+            framed.put_u32(u32::try_from(message.len()).map_err(std::io::Error::other)?);
+            framed.put(message);
+            let framed = framed.freeze();
+            Ok(response(Box::pin(futures_util::stream::iter([
+                Ok(Frame::data(framed)),
+                Ok(Frame::trailers(status(0, ""))),
+            ]))))
+        }
+        Reply::Raw { claimed, body } => {
+            let mut prefix = BytesMut::with_capacity(5);
+            prefix.put_u8(0);
+            prefix.put_u32(claimed);
+            use futures_util::StreamExt;
+            let frames = futures_util::stream::iter([Ok(Frame::data(prefix.freeze()))])
+                .chain(body.map(|piece| Ok(Frame::data(piece))))
+                .chain(futures_util::stream::iter([Ok(Frame::trailers(status(0, "")))]));
+            Ok(response(Box::pin(frames)))
+        }
+        Reply::Status { code, message } => {
+            Ok(response(Box::pin(futures_util::stream::iter([Ok(Frame::trailers(status(code, &message)))]))))
+        }
+        Reply::Reset => Err(std::io::Error::other("reset on purpose")),
+        Reply::Never => std::future::pending().await,
+    }
+}
+
+fn response(frames: Pin<Box<dyn Stream<Item = Result<Frame<Bytes>, Infallible>> + Send>>) -> Response<Body> {
+    let mut response = Response::new(StreamBody::new(frames));
+    response.headers_mut().insert("content-type", HeaderValue::from_static("application/grpc"));
+    response
+}
+
+fn status(code: u16, message: &str) -> HeaderMap {
+    let mut trailers = HeaderMap::new();
+    trailers.insert("grpc-status", HeaderValue::from(code));
+    if let Ok(value) = HeaderValue::from_str(message) {
+        trailers.insert("grpc-message", value);
+    }
+    trailers
+}
+
+fn unimplemented_rpc(path: &str) -> Reply {
+    Reply::Status { code: 12, message: format!("no such method {path}") }
+}
+
+async fn route(shared: &Arc<Shared>, path: &str, message: Bytes) -> Reply {
+    let options = &shared.options;
+    match path {
+        "/opentalon.plugin.v1.PluginService/Init" if options.minimal => unimplemented_rpc(path),
+        "/opentalon.plugin.v1.PluginService/Init" => match options.lie {
+            StartLie::InitFails => {
+                Reply::Status { code: 3, message: "configure: the setting root is missing".into() }
+            }
+            _ => Reply::Message(Bytes::new()),
+        },
+        "/opentalon.plugin.v1.PluginService/Capabilities" => match options.lie {
+            StartLie::CapabilitiesHang => Reply::Never,
+            _ => Reply::Message(actions::capabilities(options).encode_to_vec().into()),
+        },
+        "/opentalon.plugin.v1.PluginService/RefreshCapabilities" if !options.minimal => {
+            let mut capabilities = actions::capabilities(options);
+            capabilities.description =
+                format!("refreshed after {} calls", shared.calls.load(Ordering::Relaxed));
+            Reply::Message(capabilities.encode_to_vec().into())
+        }
+        "/opentalon.plugin.v1.PluginService/Execute" => {
+            shared.calls.fetch_add(1, Ordering::Relaxed);
+            match ToolCallRequest::decode(message) {
+                Ok(call) => actions::execute(shared, call).await,
+                Err(error) => Reply::Status { code: 13, message: error.to_string() },
+            }
+        }
+        "/grpc.health.v1.Health/Check" if !options.no_health => match options.lie {
+            // HealthCheckResponse{status = NOT_SERVING}
+            StartLie::NeverHealthy => Reply::Message(Bytes::from_static(&[0x08, 0x02])),
+            StartLie::Unhealthy if shared.calls.load(Ordering::Relaxed) > 0 => {
+                Reply::Message(Bytes::from_static(&[0x08, 0x02]))
+            }
+            _ => Reply::Message(Bytes::from_static(&[0x08, 0x01])),
+        },
+        "/plugin.GRPCController/Shutdown" if !options.minimal && !options.ignore_signals => {
+            std::process::exit(0)
+        }
+        _ => unimplemented_rpc(path),
+    }
+}

@@ -1,0 +1,51 @@
+//! Talon's wire contracts, generated from the `.proto` files beside this crate.
+//!
+//! | module | what speaks it |
+//! |---|---|
+//! | [`plugin`] | host → plugin: `opentalon.plugin.v1` |
+//! | [`goplugin`] | go-plugin's own services beside it |
+//! | [`host`] | clients → supervisor: `talon.host.v1` |
+//! | [`state`] | plugin → its own key-values: `talon.state.v1` |
+
+#[expect(
+    missing_docs,
+    unreachable_pub,
+    clippy::allow_attributes,
+    reason = "generated; the .proto files hold the docs"
+)]
+mod generated {
+    pub mod opentalon {
+        pub mod plugin {
+            pub mod v1 {
+                tonic::include_proto!("opentalon.plugin.v1");
+            }
+        }
+    }
+    pub mod goplugin {
+        tonic::include_proto!("plugin");
+    }
+    pub mod talon {
+        pub mod host {
+            pub mod v1 {
+                tonic::include_proto!("talon.host.v1");
+            }
+        }
+        pub mod state {
+            pub mod v1 {
+                tonic::include_proto!("talon.state.v1");
+            }
+        }
+    }
+}
+
+/// go-plugin's own services: `plugin.GRPCController`, `plugin.GRPCStdio`, `plugin.GRPCBroker`.
+pub use generated::goplugin;
+/// The contract between host and plugin: `opentalon.plugin.v1`.
+pub use generated::opentalon::plugin::v1 as plugin;
+/// The door of the supervisor: `talon.host.v1`.
+pub use generated::talon::host::v1 as host;
+/// A plugin's own key-values: `talon.state.v1`.
+pub use generated::talon::state::v1 as state;
+
+/// The service that go-plugin asks for in health checks.
+pub const HEALTH_SERVICE: &str = "plugin";

@@ -1,0 +1,44 @@
+#!/bin/sh
+# Installs what a fresh Debian 12 lacks, when it runs as root; otherwise says the exact command and ends.
+#   deps.sh build   what building and the demo need
+#   deps.sh test    what the tests need on top
+set -eu
+cd "$(dirname "$0")/.."
+
+missing=""
+need() { # program, Debian package
+  command -v "$1" >/dev/null 2>&1 || missing="$missing $2"
+}
+
+need cc gcc
+# The example plugin csv-query is written in Python and gets a virtual environment of its own.
+need /usr/bin/python3 python3
+[ -x /usr/bin/python3 ] && ! /usr/bin/python3 -c 'import ensurepip' 2>/dev/null && missing="$missing python3-venv"
+if [ "$1" = test ]; then
+  # setpriv and setsid, by which tests run something as another user or in a session of its own.
+  need setpriv util-linux
+  need setsid util-linux
+fi
+
+if [ -n "$missing" ]; then
+  if [ "$(id -u)" != 0 ]; then
+    echo "Missing:$missing. Install it with:  sudo apt-get install -y$missing" >&2
+    exit 1
+  fi
+  echo "Installing$missing …"
+  # The lists of a fresh image are empty; an old list is as good as a new one when the package is in it.
+  # shellcheck disable=SC2086
+  DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $missing >/dev/null 2>&1 || {
+    apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $missing >/dev/null
+  }
+fi
+
+if ! command -v cargo >/dev/null 2>&1; then
+  echo "Missing: cargo. Install Rust with rustup (https://rustup.rs), then run this again." >&2
+  exit 1
+fi
+if [ "$1" = test ] && ! cargo nextest --version >/dev/null 2>&1; then
+  echo "Installing cargo-nextest, the test runner (once, some minutes) …"
+  cargo install --quiet --locked cargo-nextest
+fi

@@ -1,0 +1,106 @@
+//! Uses each part of the SDK once; `tests/process.rs` runs it.
+
+use std::process::ExitCode;
+
+use serde::Deserialize;
+use talon_sdk::{Context, Json, Output, Plugin, Tell, ToolError};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Config {
+    /// What each note starts with.
+    #[serde(default)]
+    prefix: String,
+}
+
+/// What all calls share; made of the config once.
+struct Shared {
+    prefix: String,
+}
+
+#[talon_sdk::args]
+struct Note {
+    /// Under which name to keep it.
+    key: String,
+    /// What to keep.
+    text: String,
+}
+
+/// Keeps a note for later.
+#[talon_sdk::tool]
+async fn keep(args: Note, cx: Context) -> Result<Output, ToolError> {
+    let shared = cx.shared::<Shared>()?;
+    let state = cx.state().tell("notes need a host that keeps state")?;
+    state.set_json(&args.key, &format!("{}{}", shared.prefix, args.text)).await?;
+    let keys = state.keys("").await?;
+    Output::text(format!("kept; {} notes now", keys.len())).structured(keys)
+}
+
+#[talon_sdk::args]
+struct Which {
+    /// The note's name.
+    key: String,
+}
+
+/// Gives a note back.
+#[talon_sdk::tool(read_only)]
+async fn recall(args: Which, cx: Context) -> Result<Json<Option<String>>, ToolError> {
+    Ok(Json(cx.state()?.get_json(&args.key).await?))
+}
+
+#[talon_sdk::args]
+struct Lines {
+    /// How many lines.
+    count: u32,
+}
+
+/// Prints to stdout, which is only a log once the handshake is over.
+#[talon_sdk::tool(name = "print-lines")]
+async fn print(args: Lines, cx: Context) -> Result<String, ToolError> {
+    cx.blocking(move || {
+        for number in 0..args.count {
+            println!("1|1|unix|/tmp/forged-{number}|grpc and then some more text to fill the pipe");
+        }
+        Ok(format!("printed {}", args.count))
+    })
+    .await
+}
+
+/// Waits until the caller gives up; logs when it is dropped.
+#[talon_sdk::tool]
+async fn wait() -> Result<(), ToolError> {
+    struct Dropped;
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            tracing::info!("the wait was dropped");
+        }
+    }
+    let _dropped = Dropped;
+    tracing::info!("the wait begins");
+    std::future::pending().await
+}
+
+/// Panics.
+#[talon_sdk::tool(user_only)]
+async fn fall() -> Result<String, ToolError> {
+    panic!("fell on purpose");
+}
+
+/// Fails on something that is none of the caller's business.
+#[talon_sdk::tool]
+async fn fail() -> Result<String, ToolError> {
+    Ok(std::fs::read_to_string("/nonexistent/private")?)
+}
+
+fn main() -> ExitCode {
+    Plugin::new("everything")
+        .description("One of each.")
+        .tools([keep(), recall(), print(), wait(), fall(), fail()])
+        .init(|config: Config| async move {
+            if config.prefix.contains('\n') {
+                return Err(ToolError::new("prefix must be one line"));
+            }
+            Ok(Shared { prefix: config.prefix })
+        })
+        .serve()
+}

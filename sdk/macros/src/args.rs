@@ -1,0 +1,43 @@
+//! `#[args]`: two derives, pointed at `talon-sdk`'s own copies of serde and schemars.
+
+use proc_macro2::{TokenStream, TokenTree};
+use quote::quote;
+use syn::{Attribute, Error, Fields, Item, ItemStruct, Meta};
+
+/// Expands `#[args]` on a struct or an enum.
+pub(crate) fn expand(options: TokenStream, item: TokenStream) -> Result<TokenStream, Error> {
+    if !options.is_empty() {
+        return Err(Error::new_spanned(options, "#[args] takes no options; use #[serde(…)] beside it"));
+    }
+    let item: Item = syn::parse2(item)?;
+    let strict = match &item {
+        Item::Struct(item) => can_be_strict(item).then(|| quote!(#[serde(deny_unknown_fields)])),
+        Item::Enum(_) => None,
+        other => return Err(Error::new_spanned(other, "#[args] goes above a struct or an enum")),
+    };
+    Ok(quote! {
+        #[derive(::talon_sdk::serde::Deserialize, ::talon_sdk::schemars::JsonSchema)]
+        #[serde(crate = "::talon_sdk::serde")]
+        #[schemars(crate = "::talon_sdk::schemars")]
+        #strict
+        #item
+    })
+}
+
+/// Whether `deny_unknown_fields` fits the struct: its fields have names, and no attribute of its own says otherwise
+/// or how else it is read. A misspelt key of an argument inside an argument would be lost without a word.
+fn can_be_strict(item: &ItemStruct) -> bool {
+    const OTHERWISE: [&str; 5] = ["deny_unknown_fields", "transparent", "tag", "from", "try_from"];
+    matches!(item.fields, Fields::Named(_))
+        && !OTHERWISE.iter().any(|word| says(&item.attrs, word))
+        && !item.fields.iter().any(|field| says(&field.attrs, "flatten"))
+}
+
+/// Whether a `#[serde(…)]` among the attributes has this word.
+fn says(attributes: &[Attribute], word: &str) -> bool {
+    attributes.iter().filter(|attribute| attribute.path().is_ident("serde")).any(|attribute| {
+        matches!(&attribute.meta, Meta::List(list) if list.tokens.clone().into_iter().any(
+            |token| matches!(token, TokenTree::Ident(ident) if ident == word)
+        ))
+    })
+}

@@ -1,0 +1,55 @@
+//! The attributes of `talon-sdk`: [`macro@tool`] and [`macro@args`]. Use them through that crate, which documents them
+//! beside what they expand to.
+
+mod args;
+mod options;
+mod tool;
+
+#[cfg(test)]
+mod tests;
+
+use proc_macro::TokenStream;
+
+/// Turns an `async fn` into a tool: a function of the same name, without parameters, that returns a
+/// `talon_sdk::Tool` for `Plugin::tool`.
+///
+/// ```text
+/// /// Greets somebody.                       ← the description a model reads; required
+/// #[talon_sdk::tool(read_only)]
+/// async fn greet(args: Greet, cx: Context) -> Result<String, ToolError> { … }
+///
+/// Plugin::new("hello").tool(greet())
+/// ```
+///
+/// Both parameters are optional. `args` is a struct that implements `serde::Deserialize` and
+/// `schemars::JsonSchema` ([`macro@args`] derives both); its fields are the action's parameters. The output is
+/// anything that implements `talon_sdk::IntoOutput`, the error anything that becomes a `talon_sdk::ToolError`.
+///
+/// Options, separated by commas:
+///
+/// | option | meaning |
+/// |---|---|
+/// | `read_only` | the action changes nothing |
+/// | `user_only` | only a person may call it, never a model |
+/// | `always_include` | a host that offers a model only some actions always offers this one |
+/// | `name = "…"` | the action's name, instead of the function's: 1 to 64 of `a-z A-Z 0-9 _ -` |
+/// | `description = "…"` | the description, instead of the doc comment |
+/// | `inject(a, b)` | session-context values the action wants from the host; see `Context::injected` |
+#[proc_macro_attribute]
+pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
+    tool::expand(options.into(), item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Derives what a tool's arguments need, `serde::Deserialize` and `schemars::JsonSchema`, out of `talon-sdk`'s own
+/// copies of those crates, so that a plugin depends on `talon-sdk` alone.
+///
+/// `#[serde(…)]` and `#[schemars(…)]` attributes work as with the derives. It fits structs and the enums and structs
+/// inside them.
+///
+/// A struct gets `#[serde(deny_unknown_fields)]`, so that a misspelt key is an error answer and not lost; not one
+/// with a `#[serde(flatten)]` field, to which serde does not let it be applied. Derive both yourself where unknown keys
+/// are to be ignored.
+#[proc_macro_attribute]
+pub fn args(options: TokenStream, item: TokenStream) -> TokenStream {
+    args::expand(options.into(), item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+}

@@ -1,0 +1,77 @@
+//! From the string map on the wire to a tool's arguments struct.
+//!
+//! Every argument arrives as text: `"5"`, `"true"`, `"[1,2]"`. The struct says what the text should be, so the
+//! text is read as that; JSON text fills lists and structs.
+
+mod any;
+mod error;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use serde::de::value::MapDeserializer;
+use serde::de::{DeserializeOwned, Deserializer, Visitor};
+use serde::forward_to_deserialize_any;
+
+pub(crate) use error::ArgsError;
+use text::Argument;
+
+use crate::schema::Kind;
+
+/// What a tool takes: a struct that can be filled by name and described.
+///
+/// Implemented for everything that is `serde::Deserialize` and `schemars::JsonSchema`; write
+/// [`#[talon_sdk::args]`](macro@crate::args) above the struct. `()` means no arguments.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a tool's arguments",
+    label = "needs serde::Deserialize and schemars::JsonSchema",
+    note = "write #[talon_sdk::args] above the struct, or derive both"
+)]
+pub trait ToolArgs: DeserializeOwned + schemars::JsonSchema {}
+
+impl<T: DeserializeOwned + schemars::JsonSchema> ToolArgs for T {}
+
+/// Fills `A` from the arguments of one call. `kinds` says what each field is where its Rust type alone does not.
+pub(crate) fn decode<A: DeserializeOwned>(
+    args: BTreeMap<String, String>,
+    kinds: &BTreeMap<String, Kind>,
+) -> Result<A, ArgsError> {
+    A::deserialize(Arguments { args, kinds })
+}
+
+struct Arguments<'k> {
+    args: BTreeMap<String, String>,
+    kinds: &'k BTreeMap<String, Kind>,
+}
+
+impl<'de> Deserializer<'de> for Arguments<'_> {
+    type Error = ArgsError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ArgsError> {
+        let entries = self.args.into_iter().map(|(name, text)| {
+            let kind = self.kinds.get(&name).copied().unwrap_or(Kind::Mixed);
+            (name.clone(), Argument { name, text, kind })
+        });
+        visitor.visit_map(MapDeserializer::new(entries))
+    }
+
+    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ArgsError> {
+        visitor.visit_unit()
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, ArgsError> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option
+        unit_struct seq tuple tuple_struct map struct enum identifier ignored_any
+    }
+}

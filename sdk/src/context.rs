@@ -1,0 +1,166 @@
+//! What a tool may know about the call it serves.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use talon_proto::plugin::CredentialHeader;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::ToolError;
+use crate::settings::Settings;
+use crate::state::{State, StateError, StateSource};
+
+/// One call, as far as the tool is concerned. Cheap to clone; clones belong to the same call.
+///
+/// # Cancellation
+/// When the caller gives up or the deadline passes, the tool's future is dropped at its next `.await`. Work that
+/// holds no `.await` (a thread, [`Context::blocking`]) looks at [`Context::is_cancelled`] from time to time.
+#[derive(Clone)]
+pub struct Context {
+    call: Arc<Call>,
+}
+
+/// The parts of a context, filled by whoever starts the call.
+pub(crate) struct Call {
+    pub(crate) id: String,
+    pub(crate) action: String,
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) cancelled: CancellationToken,
+    pub(crate) injected: BTreeMap<String, String>,
+    pub(crate) credentials: HashMap<String, CredentialHeader>,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) state: StateSource,
+}
+
+impl Context {
+    pub(crate) fn new(call: Call) -> Self {
+        Self { call: Arc::new(call) }
+    }
+
+    /// The call's id, as the host's log has it.
+    #[must_use]
+    pub fn call_id(&self) -> &str {
+        &self.call.id
+    }
+
+    /// The action's name.
+    #[must_use]
+    pub fn action(&self) -> &str {
+        &self.call.action
+    }
+
+    /// When the caller stops waiting; `None` when it set no limit.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        self.call.deadline
+    }
+
+    /// How long the caller still waits; zero when the deadline has passed, `None` when it set no limit.
+    #[must_use]
+    pub fn remaining(&self) -> Option<Duration> {
+        self.call.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// Whether nobody waits for the answer any more: the caller gave up, or the deadline passed.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.call.cancelled.is_cancelled() || self.remaining() == Some(Duration::ZERO)
+    }
+
+    /// A token that is cancelled when the call ends, for tasks that the tool spawns.
+    #[must_use]
+    pub fn token(&self) -> CancellationToken {
+        self.call.cancelled.clone()
+    }
+
+    /// A value of the caller's session context that the action declared with `inject(…)`; `None` when the
+    /// operator does not grant it or the caller has none.
+    #[must_use]
+    pub fn injected(&self, name: &str) -> Option<&str> {
+        self.call.injected.get(name).map(String::as_str)
+    }
+
+    /// A credential that the operator configured for this plugin.
+    #[must_use]
+    pub fn credential(&self, name: &str) -> Option<Credential<'_>> {
+        self.call
+            .credentials
+            .get(name)
+            .map(|header| Credential { header: &header.header, value: &header.value })
+    }
+
+    /// The plugin's settings, as [`Plugin::config`](crate::Plugin::config) read them.
+    ///
+    /// # Errors
+    /// When the plugin does not declare `T` as its config, or the host has sent none yet: a fault of the plugin or
+    /// the host, so the caller gets a generic message and the log the reason.
+    pub fn config<T: Send + Sync + 'static>(&self) -> Result<Arc<T>, ToolError> {
+        Ok(self.call.settings.get::<T>()?)
+    }
+
+    /// What [`Plugin::init`](crate::Plugin::init) made of the settings.
+    ///
+    /// # Errors
+    /// As for [`Context::config`].
+    pub fn shared<T: Send + Sync + 'static>(&self) -> Result<Arc<T>, ToolError> {
+        self.config::<T>()
+    }
+
+    /// The plugin's own key-values, kept by the host.
+    ///
+    /// # Errors
+    /// [`StateError::NotServed`] on a host that serves none.
+    pub fn state(&self) -> Result<State, StateError> {
+        self.call.state.open()
+    }
+
+    /// Runs work that blocks (files, computing) on a thread of its own, so that other calls and health checks go
+    /// on meanwhile.
+    ///
+    /// The work returns a `Result`, like a tool. It is not stopped when the call ends: in a loop it looks at
+    /// [`Context::is_cancelled`] of a clone.
+    ///
+    /// # Errors
+    /// The work's own. A panic in it becomes a panic of the tool.
+    pub async fn blocking<T, F>(&self, work: F) -> Result<T, ToolError>
+    where
+        T: Send + 'static,
+        F: FnOnce() -> Result<T, ToolError> + Send + 'static,
+    {
+        match tokio::task::spawn_blocking(work).await {
+            Ok(result) => result,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(cancelled) => Err(cancelled.into()),
+            },
+        }
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context")
+            .field("call_id", &self.call.id)
+            .field("action", &self.call.action)
+            .field("remaining", &self.remaining())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A header to send with requests of the tool's own. Its `Debug` hides the value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Credential<'c> {
+    /// The header's name, such as `Authorization`.
+    pub header: &'c str,
+    /// The header's value. A secret: keep it out of answers and logs.
+    pub value: &'c str,
+}
+
+impl fmt::Debug for Credential<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Credential").field("header", &self.header).field("value", &"…").finish()
+    }
+}

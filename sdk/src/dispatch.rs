@@ -1,0 +1,106 @@
+//! One call, from the message on the wire to the answer on the wire.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use talon_proto::plugin::{ToolCallRequest, ToolResultResponse};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tonic::Status;
+use tracing::Instrument;
+
+use crate::context::Call;
+use crate::settings::Settings;
+use crate::state::StateSource;
+use crate::text::shorten;
+use crate::{Output, Tool, ToolError};
+
+/// The largest answer in bytes, all fields together. Hosts stop reading near 8 MiB and then throw the answer away
+/// whole; an error that says so is of more use. Room for the other fields is left.
+pub const MAX_RESULT_BYTES: usize = (8 << 20) - (64 << 10);
+/// How much of an unknown action's name is repeated, in bytes.
+const MAX_SHOWN_BYTES: usize = 64;
+
+/// Runs one call.
+///
+/// # Errors
+/// INTERNAL when the tool panicked. Everything else that goes wrong is an answer with `error` set.
+pub(crate) async fn execute(
+    tools: &[Tool],
+    request: ToolCallRequest,
+    deadline: Option<Instant>,
+    settings: Arc<Settings>,
+    state: StateSource,
+) -> Result<ToolResultResponse, Status> {
+    let ToolCallRequest { id, action, args, credential_headers, plugin: _ } = request;
+    let Some(tool) = tools.iter().find(|tool| tool.name() == action) else {
+        let known: Vec<&str> = tools.iter().map(Tool::name).collect();
+        let shown = shorten(&action, MAX_SHOWN_BYTES);
+        return Ok(refusal(id, format!("no action `{shown}`; this plugin has {}", known.join(", "))));
+    };
+    let call = Call {
+        id: id.clone(),
+        action,
+        deadline,
+        cancelled: CancellationToken::new(),
+        injected: BTreeMap::new(),
+        credentials: credential_headers,
+        settings,
+        state,
+    };
+    let span = tracing::info_span!("call", call_id = %id, action = tool.name());
+    let run = tool.run(args.into_iter().collect(), call);
+    match catch_panic(run).instrument(span.clone()).await {
+        Ok(Ok(output)) => Ok(answer(id, output)),
+        Ok(Err(error)) => {
+            if let Some(chain) = error.chain() {
+                span.in_scope(|| tracing::error!(error = %chain, "{error}"));
+            }
+            Ok(refusal(id, error.message().to_owned()))
+        }
+        // The panic itself is in the log already, through the hook.
+        Err(_) => {
+            Err(Status::internal(format!("tool `{}` panicked; the plugin's log says where", tool.name())))
+        }
+    }
+}
+
+fn answer(call_id: String, output: Output) -> ToolResultResponse {
+    let (content, structured) = output.into_parts();
+    let structured_content = structured.map(|value| value.to_string()).unwrap_or_default();
+    let total = content.len() + structured_content.len();
+    if total > MAX_RESULT_BYTES {
+        let text = format!(
+            "the answer has {total} bytes, more than the {MAX_RESULT_BYTES} that can be sent; ask for less at once"
+        );
+        return refusal(call_id, text);
+    }
+    ToolResultResponse { call_id, content, error: String::new(), structured_content }
+}
+
+fn refusal(call_id: String, error: String) -> ToolResultResponse {
+    let error = shorten(&error, MAX_RESULT_BYTES);
+    ToolResultResponse { call_id, error, ..Default::default() }
+}
+
+/// Polls a future so that a panic in it ends the call and not the connection.
+async fn catch_panic<F>(future: F) -> Result<Result<Output, ToolError>, Box<dyn Any + Send>>
+where
+    F: Future<Output = Result<Output, ToolError>>,
+{
+    let mut future = pin!(future);
+    std::future::poll_fn(move |cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
+        Ok(Poll::Pending) => Poll::Pending,
+        Ok(Poll::Ready(result)) => Poll::Ready(Ok(result)),
+        Err(panic) => Poll::Ready(Err(panic)),
+    })
+    .await
+}
+
+#[cfg(test)]
+#[path = "dispatch_tests.rs"]
+mod tests;

@@ -1,0 +1,174 @@
+//! What a tool returns when it cannot do what it was asked.
+
+use std::borrow::Cow;
+use std::error::Error;
+use std::fmt;
+
+/// What the caller reads when a tool failed for a reason that is none of its business.
+const INTERNAL: &str = "the tool failed; the plugin's log says why";
+/// What the caller reads when a tool gave no reason at all. An empty text would count as success on the wire.
+const SILENT: &str = "the tool refused without giving a reason";
+/// How many causes of one error are logged; a longer chain is a cycle or a mistake.
+const MAX_CAUSES: usize = 16;
+
+/// A tool that says no. It is data for the caller, not a fault of the plugin.
+///
+/// It holds two texts. The *message* goes to the caller, which is often a model: say what was wrong with the
+/// request and what would work. The *cause* goes to the plugin's log and nowhere else, so that paths, addresses
+/// and credentials inside errors do not travel.
+///
+/// - [`ToolError::new`] makes a message of your own.
+/// - `?` on any [`std::error::Error`] keeps it as the cause and gives the caller a generic message.
+/// - [`Tell::tell`] does both: your message for the caller, the error for the log.
+///
+/// ```
+/// use talon_sdk::{Tell, ToolError};
+///
+/// fn page(number: u32, path: &str) -> Result<String, ToolError> {
+///     if number == 0 {
+///         return Err(ToolError::new("pages count from 1"));
+///     }
+///     let text = std::fs::read_to_string(path).tell("the book is not available now")?;
+///     Ok(text)
+/// }
+///
+/// assert_eq!(page(0, "/nowhere").unwrap_err().message(), "pages count from 1");
+/// let error = page(1, "/nowhere").unwrap_err();
+/// assert_eq!(error.message(), "the book is not available now");
+/// assert!(error.cause().is_some());
+/// ```
+pub struct ToolError {
+    message: Cow<'static, str>,
+    cause: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl ToolError {
+    /// An error whose text the caller reads.
+    pub fn new(message: impl Into<Cow<'static, str>>) -> Self {
+        let message = message.into();
+        let message = if message.trim().is_empty() { Cow::Borrowed(SILENT) } else { message };
+        Self { message, cause: None }
+    }
+
+    /// Adds what the plugin's log says beside the message.
+    #[must_use]
+    pub fn because(mut self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        self.cause = Some(cause.into());
+        self
+    }
+
+    /// The text for the caller.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// What went to the log.
+    #[must_use]
+    pub fn cause(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
+        self.cause.as_deref()
+    }
+
+    /// The causes as one line for the log, outermost first; `None` when there is none.
+    pub(crate) fn chain(&self) -> Option<String> {
+        let first: &(dyn Error + 'static) = self.cause.as_deref()?;
+        let mut text = first.to_string();
+        let causes =
+            std::iter::successors(first.source(), |cause: &&(dyn Error + 'static)| (*cause).source());
+        for cause in causes.take(MAX_CAUSES) {
+            text.push_str(": ");
+            text.push_str(&cause.to_string());
+        }
+        Some(text)
+    }
+}
+
+/// The message for the caller.
+impl fmt::Display for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+/// The message and, for tests and logs, the causes.
+impl fmt::Debug for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.message)?;
+        match self.chain() {
+            Some(chain) => write!(f, " (cause: {chain})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl<E: Error + Send + Sync + 'static> From<E> for ToolError {
+    fn from(cause: E) -> Self {
+        Self { message: Cow::Borrowed(INTERNAL), cause: Some(Box::new(cause)) }
+    }
+}
+
+/// Gives an error, or a value that is missing, a message for the caller.
+pub trait Tell<T> {
+    /// Turns a failure into a [`ToolError`] with this message; the error itself becomes the cause.
+    ///
+    /// # Errors
+    /// The failure, if there is one.
+    fn tell(self, message: impl Into<Cow<'static, str>>) -> Result<T, ToolError>;
+
+    /// Like [`tell`](Tell::tell), for a message that costs something to make.
+    ///
+    /// # Errors
+    /// The failure, if there is one.
+    fn tell_with<M: Into<Cow<'static, str>>>(self, message: impl FnOnce() -> M) -> Result<T, ToolError>;
+}
+
+impl<T, E: Into<Box<dyn Error + Send + Sync>>> Tell<T> for Result<T, E> {
+    fn tell(self, message: impl Into<Cow<'static, str>>) -> Result<T, ToolError> {
+        self.map_err(|cause| ToolError::new(message).because(cause))
+    }
+
+    fn tell_with<M: Into<Cow<'static, str>>>(self, message: impl FnOnce() -> M) -> Result<T, ToolError> {
+        self.map_err(|cause| ToolError::new(message()).because(cause))
+    }
+}
+
+impl<T> Tell<T> for Option<T> {
+    fn tell(self, message: impl Into<Cow<'static, str>>) -> Result<T, ToolError> {
+        self.ok_or_else(|| ToolError::new(message))
+    }
+
+    fn tell_with<M: Into<Cow<'static, str>>>(self, message: impl FnOnce() -> M) -> Result<T, ToolError> {
+        self.ok_or_else(|| ToolError::new(message()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("outer")]
+    struct Outer(#[source] std::io::Error);
+
+    #[test]
+    fn a_foreign_error_is_logged_and_not_told() {
+        let error = ToolError::from(Outer(std::io::Error::other("/secret/path")));
+        assert_eq!(error.message(), INTERNAL);
+        assert_eq!(error.chain().expect("has a cause"), "outer: /secret/path");
+        assert!(format!("{error:?}").contains("/secret/path"));
+        assert!(!error.to_string().contains("secret"));
+    }
+
+    #[test]
+    fn an_empty_message_never_looks_like_success() {
+        assert_eq!(ToolError::new("  ").message(), SILENT);
+    }
+
+    #[test]
+    fn nothing_can_be_told_about_too() {
+        let error = None::<u8>.tell("there is none").expect_err("none");
+        assert_eq!(error.message(), "there is none");
+        assert!(error.cause().is_none());
+        assert!(Some(1).tell_with(|| "unused").is_ok());
+    }
+}

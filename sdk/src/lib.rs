@@ -1,0 +1,107 @@
+//! Write a Talon tool plugin in Rust: a typed async function becomes a tool.
+//!
+//! This is a whole plugin. Its binary runs under `talon serve`, under any go-plugin host that speaks the
+//! contract, and for one call under `talon exec`:
+//!
+//! ```no_run
+//! use std::process::ExitCode;
+//! use talon_sdk::{Context, Plugin, ToolError, tracing};
+//!
+//! #[talon_sdk::args]
+//! struct Greet {
+//!     /// Whom to greet.
+//!     name: String,
+//!     /// How often; once unless said.
+//!     #[serde(default = "once")]
+//!     times: u8,
+//! }
+//!
+//! fn once() -> u8 {
+//!     1
+//! }
+//!
+//! /// Greets somebody by name.
+//! #[talon_sdk::tool(read_only)]
+//! async fn greet(args: Greet, cx: Context) -> Result<String, ToolError> {
+//!     if args.name.is_empty() {
+//!         return Err(ToolError::new("greet whom? give a name"));
+//!     }
+//!     tracing::debug!("call {}", cx.call_id());
+//!     Ok(vec![format!("Hello, {}!", args.name); args.times.into()].join(" "))
+//! }
+//!
+//! fn main() -> ExitCode {
+//!     Plugin::new("hello").description("Greets people.").tool(greet()).serve()
+//! }
+//! ```
+//!
+//! # What is where
+//!
+//! | you want to | look at |
+//! |---|---|
+//! | make a tool of a function, or of a closure | [`macro@tool`], [`Tool::new`] |
+//! | describe its arguments | [`macro@args`], [`ToolArgs`] |
+//! | answer with text, data or both | [`Output`], [`Json`] |
+//! | say no, and keep secrets out of it | [`ToolError`], [`Tell`] |
+//! | read settings, share a pool between calls | [`Plugin::config`], [`Plugin::init`] |
+//! | know the deadline, cancel, block | [`Context`] |
+//! | keep something between calls | [`Context::state`] |
+//! | log | the `tracing` macros; `TALON_LOG=debug` shows more than `info` |
+//! | test | [`testing`] |
+//!
+//! # How arguments arrive
+//!
+//! On the wire every argument is text. The type of each field says how to read it: integers (`3` and `3.0`), floats,
+//! `true` and `false`, enum variants by name, and JSON text for lists, maps and structs. `Option` and
+//! `#[serde(default)]` fields may be left out. What does not fit becomes an error answer that names the argument and what was
+//! expected, before the tool runs; so does an argument the tool does not take, and a key that a struct inside an
+//! argument does not have.
+//!
+//! Fields' doc comments become the parameters' descriptions, and bounds that the type has (a `u8`, an enum) travel
+//! as JSON Schema.
+//!
+//! # What the SDK bounds
+//!
+//! Requests at 32 MiB, answers at [`MAX_RESULT_BYTES`], drain at [`DEFAULT_GRACE`]. How many calls run at once is
+//! the host's to bound; a plugin runs what it is sent.
+
+mod args;
+mod context;
+mod deadline;
+mod dispatch;
+mod error;
+mod logging;
+mod output;
+mod plugin;
+mod random;
+mod schema;
+mod serve;
+mod settings;
+mod state;
+pub mod testing;
+mod text;
+mod tool;
+
+pub use args::ToolArgs;
+pub use context::{Context, Credential};
+pub use dispatch::MAX_RESULT_BYTES;
+pub use error::{Tell, ToolError};
+pub use output::{IntoOutput, IntoToolResult, Json, Output};
+pub use plugin::{DEFAULT_GRACE, Defects, Plugin};
+pub use serve::ServeError;
+pub use state::{State, StateError, Swap};
+pub use talon_sdk_macros::{args, tool};
+pub use tool::Tool;
+
+// What the attributes' output and plugins' own code need in the version that the SDK uses.
+pub use schemars;
+pub use serde;
+pub use serde_json;
+/// The messages of `opentalon.plugin.v1`.
+pub use talon_proto::plugin as proto;
+pub use tracing;
+
+/// Compiles the guide's code, so that it stays true.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/write-a-plugin.md")]
+struct Guide;

@@ -1,0 +1,293 @@
+//! A plugin: its tools and what else a host is told about it.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use talon_proto::plugin::{GlossaryEntry, KnowledgeArticle, PluginCapabilities};
+
+use crate::settings::Init;
+use crate::{Tool, ToolError};
+
+/// How long calls in flight may go on after the host asked the plugin to end. As long as a host usually waits
+/// before it kills; change it with [`Plugin::grace`].
+pub const DEFAULT_GRACE: Duration = Duration::from_secs(10);
+/// The longest plugin and action names: both go into file names, socket paths and the tool names of model APIs.
+const MAX_NAME_LEN: usize = 64;
+
+type Tools = Pin<Box<dyn Future<Output = Result<Vec<Tool>, ToolError>> + Send>>;
+pub(crate) type Refresh = dyn Fn() -> Tools + Send + Sync;
+
+/// A plugin, made of tools, ready to [`serve`](Plugin::serve).
+///
+/// ```no_run
+/// # use std::process::ExitCode;
+/// # use talon_sdk::{Plugin, Tool};
+/// # fn greet() -> Tool { unreachable!() }
+/// fn main() -> ExitCode {
+///     Plugin::new("hello").description("Greets people.").tool(greet()).serve()
+/// }
+/// ```
+#[must_use = "a plugin does nothing until it is served"]
+pub struct Plugin {
+    pub(crate) name: String,
+    pub(crate) tools: Vec<Tool>,
+    pub(crate) about: About,
+    pub(crate) init: Init,
+    pub(crate) refresh: Option<Arc<Refresh>>,
+    pub(crate) grace: Duration,
+    pub(crate) single_threaded: bool,
+    pub(crate) logging: bool,
+}
+
+/// What capabilities hold besides actions.
+#[derive(Default, Clone)]
+pub(crate) struct About {
+    description: String,
+    system_prompt_addition: String,
+    glossary: Vec<GlossaryEntry>,
+    knowledge: Vec<KnowledgeArticle>,
+}
+
+impl Plugin {
+    /// A plugin without tools yet. `name` is 1 to 64 of `a-z 0-9 -` and does not start with `-`; usually the name
+    /// of the binary.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            tools: Vec::new(),
+            about: About::default(),
+            init: Init::default(),
+            refresh: None,
+            grace: DEFAULT_GRACE,
+            single_threaded: false,
+            logging: true,
+        }
+    }
+
+    /// One or two sentences about the plugin, for people and models.
+    pub fn description(mut self, text: impl Into<String>) -> Self {
+        self.about.description = text.into();
+        self
+    }
+
+    /// Adds a tool.
+    pub fn tool(mut self, tool: Tool) -> Self {
+        self.tools.push(tool);
+        self
+    }
+
+    /// Adds several tools.
+    pub fn tools(mut self, tools: impl IntoIterator<Item = Tool>) -> Self {
+        self.tools.extend(tools);
+        self
+    }
+
+    /// Declares the settings the plugin takes: `T` is read from the JSON object that the host sends at `Init`, and
+    /// tools get it from [`Context::config`](crate::Context::config). A config that does not fit is refused with
+    /// its reason, and the plugin does not become ready.
+    ///
+    /// A plugin that declares none refuses settings that are not empty: an operator whose setting does nothing
+    /// should hear of it.
+    ///
+    /// `#[serde(deny_unknown_fields)]` on `T` catches misspelt keys.
+    pub fn config<T: DeserializeOwned + Send + Sync + 'static>(mut self) -> Self {
+        self.init.add(|config: T| std::future::ready(Ok(config)));
+        self
+    }
+
+    /// Like [`config`](Plugin::config), and makes something of the settings that all calls share: a connection
+    /// pool, an opened directory. Tools get it from [`Context::shared`](crate::Context::shared). Its error goes to
+    /// the operator, cause included.
+    pub fn init<C, S, F, Fut>(mut self, make: F) -> Self
+    where
+        C: DeserializeOwned + Send + 'static,
+        S: Send + Sync + 'static,
+        F: Fn(C) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<S, ToolError>> + Send + 'static,
+    {
+        self.init.add(make);
+        self
+    }
+
+    /// Answers the host's `RefreshCapabilities`: gives the whole new list of tools. Without it the method is
+    /// UNIMPLEMENTED, which hosts take for "nothing changed".
+    pub fn refresh<F, Fut>(mut self, tools: F) -> Self
+    where
+        F: Fn() -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Vec<Tool>, ToolError>> + Send + 'static,
+    {
+        self.refresh = Some(Arc::new(move || Box::pin(tools())));
+        self
+    }
+
+    /// Text that the plugin would like a model to read. Hosts treat it as untrusted; Talon shows it to no model
+    /// unasked.
+    pub fn system_prompt_addition(mut self, text: impl Into<String>) -> Self {
+        self.about.system_prompt_addition = text.into();
+        self
+    }
+
+    /// Adds a term of the plugin's field.
+    pub fn glossary_entry(mut self, entry: GlossaryEntry) -> Self {
+        self.about.glossary.push(entry);
+        self
+    }
+
+    /// Adds an article about the plugin's field.
+    pub fn knowledge_article(mut self, article: KnowledgeArticle) -> Self {
+        self.about.knowledge.push(article);
+        self
+    }
+
+    /// How long calls in flight may go on after the host asked the plugin to end; [`DEFAULT_GRACE`] unless set.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+
+    /// Serves on one thread instead of a small pool. Saves memory for tools that mostly wait; a tool that computes
+    /// then delays all other calls and health checks.
+    pub fn single_threaded(mut self) -> Self {
+        self.single_threaded = true;
+        self
+    }
+
+    /// Leaves logging to the plugin. Otherwise [`serve`](Plugin::serve) sends `tracing` events to stderr in a form whose
+    /// levels the host keeps, unless the plugin set a subscriber of its own.
+    pub fn without_logging(mut self) -> Self {
+        self.logging = false;
+        self
+    }
+
+    /// What the host is told.
+    #[must_use]
+    pub fn capabilities(&self) -> PluginCapabilities {
+        self.about.capabilities(&self.name, &self.tools)
+    }
+
+    /// Whether the plugin can be served: names are valid, no two tools share one, arguments can be described.
+    /// [`serve`](Plugin::serve) asks this first; a unit test may too.
+    ///
+    /// # Errors
+    /// All that is wrong, at once.
+    pub fn check(&self) -> Result<(), Defects> {
+        let mut defects = check_tools(&self.tools);
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        let valid = self.name.len() <= MAX_NAME_LEN
+            && self.name.bytes().next().is_some_and(plain)
+            && self.name.bytes().all(|byte| plain(byte) || byte == b'-');
+        if !valid {
+            defects.push(format!(
+                "plugin name {:?}: use 1 to {MAX_NAME_LEN} characters of a-z, 0-9 and '-', the first not '-'",
+                self.name
+            ));
+        }
+        if self.tools.is_empty() && self.refresh.is_none() {
+            defects.push("the plugin has no tools: add one with Plugin::tool".to_owned());
+        }
+        Defects::of(defects)
+    }
+}
+
+impl About {
+    pub(crate) fn capabilities(&self, name: &str, tools: &[Tool]) -> PluginCapabilities {
+        PluginCapabilities {
+            name: name.to_owned(),
+            description: self.description.clone(),
+            actions: tools.iter().map(Tool::action).collect(),
+            system_prompt_addition: self.system_prompt_addition.clone(),
+            glossary: self.glossary.clone(),
+            knowledge_articles: self.knowledge.clone(),
+            supports_callbacks: false,
+        }
+    }
+}
+
+/// What is wrong with a list of tools.
+pub(crate) fn check_tools(tools: &[Tool]) -> Vec<String> {
+    let mut defects = Vec::new();
+    for (index, tool) in tools.iter().enumerate() {
+        let name = tool.name();
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+        if name.is_empty() || name.len() > MAX_NAME_LEN || !name.bytes().all(plain) {
+            defects.push(format!(
+                "tool name {name:?}: use 1 to {MAX_NAME_LEN} characters of a-z, A-Z, 0-9, '_' and '-'"
+            ));
+        }
+        if tools[..index].iter().any(|earlier| earlier.name() == name) {
+            defects.push(format!("two tools are named `{name}`"));
+        }
+        if let Some(defect) = tool.defect() {
+            defects.push(format!("tool `{name}`: {defect}"));
+        }
+    }
+    defects
+}
+
+/// Why a plugin cannot be served: mistakes of its author, all at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Defects(Vec<String>);
+
+impl Defects {
+    pub(crate) fn of(defects: Vec<String>) -> Result<(), Self> {
+        if defects.is_empty() { Ok(()) } else { Err(Self(defects)) }
+    }
+}
+
+impl fmt::Display for Defects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join("; "))
+    }
+}
+
+impl std::error::Error for Defects {}
+
+impl fmt::Debug for Plugin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Plugin").field("name", &self.name).field("tools", &self.tools).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Context;
+
+    fn tool(name: &str) -> Tool {
+        Tool::new(name, "Does nothing.", |(): (), _: Context| async { Ok::<_, ToolError>("") })
+    }
+
+    #[test]
+    fn all_defects_come_at_once() {
+        let strange = Tool::new("odd", "Odd.", |_: String, _: Context| async { Ok::<_, ToolError>("") });
+        let plugin = Plugin::new("No_Name").tools([tool("a b"), tool("twice"), tool("twice"), strange]);
+        let said = plugin.check().expect_err("refused").to_string();
+        for part in
+            ["\"No_Name\"", "\"a b\"", "two tools are named `twice`", "tool `odd`: the arguments type"]
+        {
+            assert!(said.contains(part), "expected {part:?} in {said:?}");
+        }
+        assert!(Plugin::new("empty").check().expect_err("refused").to_string().contains("no tools"));
+        assert_eq!(Plugin::new("a-2").tool(tool("x")).check(), Ok(()));
+    }
+
+    #[test]
+    fn capabilities_tell_all_that_was_declared() {
+        let plugin = Plugin::new("p")
+            .description("About.")
+            .tool(tool("x").read_only().user_only().always_include().inject(["session_id"]))
+            .system_prompt_addition("Be kind.")
+            .glossary_entry(GlossaryEntry { term: "t".to_owned(), ..Default::default() })
+            .knowledge_article(KnowledgeArticle { id: "k".to_owned(), ..Default::default() });
+        let told = plugin.capabilities();
+        assert_eq!((told.name.as_str(), told.description.as_str()), ("p", "About."));
+        let action = &told.actions[0];
+        assert!(action.read_only && action.user_only && action.always_include);
+        assert_eq!(action.inject_context_args, ["session_id"]);
+        assert_eq!((told.glossary.len(), told.knowledge_articles.len()), (1, 1));
+        assert!(!told.supports_callbacks);
+    }
+}

@@ -1,0 +1,173 @@
+//! Serving a plugin: handshake, socket, gRPC, health, drain.
+
+mod drain;
+mod handshake;
+mod listen;
+mod router;
+mod server;
+mod service;
+
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use tokio::net::UnixListener;
+
+use crate::plugin::Defects;
+use crate::{Plugin, logging};
+
+pub(crate) use handshake::{APP_VERSION, COOKIE_KEY, COOKIE_VALUE, SOCKET_DIR_ENV, VERSIONS_ENV};
+
+/// How many threads serve calls. Many plugins share a machine, and work that blocks has threads of its own.
+const MAX_WORKERS: usize = 4;
+/// How many threads may block at once ([`Context::blocking`](crate::Context::blocking)); further work waits its
+/// turn. More than a host's usual limit on concurrent calls.
+const MAX_BLOCKING_THREADS: usize = 64;
+
+/// Why a plugin could not be served, or stopped being served.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// Nobody started this process as a plugin.
+    #[error(
+        "this is a Talon plugin, not a program to run by hand.\n\
+         Call one of its actions with:  talon exec {program} ACTION [key=value …]\n\
+         Its actions: {actions}\n\
+         Or put it into a supervisor's plugin directory; `talon serve` starts it."
+    )]
+    NotAPlugin {
+        /// How this process was called.
+        program: String,
+        /// The names of the plugin's actions.
+        actions: String,
+    },
+    /// The plugin's author made a mistake.
+    #[error("this plugin cannot be served: {0}")]
+    Defects(#[from] Defects),
+    /// The socket cannot be made.
+    #[error("cannot listen on {}: {source}", path.display())]
+    Listen {
+        /// Where the socket would be.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The directory for the socket is too deep: a socket path has at most 107 bytes.
+    #[error(
+        "the socket path {} has {} bytes, and the system takes at most {max}: set {SOCKET_DIR_ENV} to a shorter directory",
+        path.display(), path.as_os_str().len()
+    )]
+    PathTooLong {
+        /// Where the socket would be.
+        path: PathBuf,
+        /// How many bytes fit.
+        max: usize,
+    },
+    /// The descriptor that the host promised is no listening unix socket.
+    #[error("{}={value:?}: {reason}", listen::FD_ENV)]
+    BadDescriptor {
+        /// What the variable says.
+        value: OsString,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The handshake line could not be written.
+    #[error("cannot write the handshake line to stdout")]
+    Handshake(#[source] io::Error),
+    /// The runtime or the signal handlers could not be set up.
+    #[error("cannot set up the runtime")]
+    Runtime(#[source] io::Error),
+    /// The server ended by itself.
+    #[error("the gRPC server ended")]
+    Server(#[source] tonic::transport::Error),
+}
+
+impl Plugin {
+    /// Serves the plugin until the host asks it to end: checks that a host started it, makes the socket, writes
+    /// the handshake line, answers calls. Meant as the last line of `main`.
+    ///
+    /// SIGTERM, SIGINT and go-plugin's `Shutdown` end it: no new calls are taken, those in flight may finish
+    /// within the [grace](Plugin::grace), then the process exits with 0. What cannot be served is said on stderr,
+    /// with exit code 1.
+    ///
+    /// The SDK runs every call at once and leaves limits on concurrency to the host, which queues and counts; a
+    /// tool that must not overlap with itself takes a lock.
+    #[must_use]
+    pub fn serve(self) -> ExitCode {
+        let runtime = if self.single_threaded {
+            tokio::runtime::Builder::new_current_thread()
+        } else {
+            let mut builder = tokio::runtime::Builder::new_multi_thread();
+            builder
+                .worker_threads(std::thread::available_parallelism().map_or(1, usize::from).min(MAX_WORKERS));
+            builder
+        }
+        .max_blocking_threads(MAX_BLOCKING_THREADS)
+        .enable_all()
+        .build();
+        let result = match runtime {
+            Ok(runtime) => {
+                let result = runtime.block_on(self.serve_async());
+                // A tool's thread that never ends must not keep the process: its call is over.
+                runtime.shutdown_background();
+                result
+            }
+            Err(error) => Err(ServeError::Runtime(error)),
+        };
+        match result {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("{}", with_causes(&error));
+                ExitCode::FAILURE
+            }
+        }
+    }
+
+    /// Like [`serve`](Plugin::serve), on a runtime of the plugin's own. Returns when the plugin was asked to end
+    /// and has drained.
+    ///
+    /// # Errors
+    /// See [`ServeError`].
+    pub async fn serve_async(self) -> Result<(), ServeError> {
+        let env = |name: &str| std::env::var_os(name);
+        self.check()?;
+        if !handshake::started_by_a_host(env) {
+            return Err(self.not_a_plugin());
+        }
+        if self.logging {
+            logging::install();
+        }
+        handshake::compare_versions(env(VERSIONS_ENV));
+        let listening = listen::listen(env)?;
+        let stop = drain::StopSignals::install().map_err(ServeError::Runtime)?;
+        let listener = UnixListener::from_std(listening.socket).map_err(ServeError::Runtime)?;
+        handshake::announce(&mut io::stdout(), &listening.path).map_err(ServeError::Handshake)?;
+        let result = server::run(self, listener, stop).await;
+        drop(listening.file);
+        result
+    }
+
+    fn not_a_plugin(&self) -> ServeError {
+        let program = std::env::args().next().unwrap_or_else(|| self.name.clone());
+        let actions: Vec<&str> = self.tools.iter().map(crate::Tool::name).collect();
+        ServeError::NotAPlugin { program, actions: actions.join(", ") }
+    }
+}
+
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        // Some variants show their source in their own text.
+        let said = error.to_string();
+        if !text.ends_with(&said) {
+            text = format!("{text}: {said}");
+        }
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,54 @@
+//! Which gRPC service a request is for. Reflection is not among them: a host knows the contract.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use talon_proto::goplugin::grpc_controller_server::GrpcControllerServer;
+use talon_proto::plugin::plugin_service_server::PluginServiceServer;
+use tonic::Status;
+use tonic::body::Body;
+use tonic::codegen::http::{Request, Response};
+use tonic::server::NamedService;
+use tonic_health::pb::health_server::{Health, HealthServer};
+use tower::Service;
+
+use super::drain::Controller;
+use super::service::Wire;
+
+/// All that a plugin serves.
+pub(super) struct Router<H> {
+    pub(super) plugin: PluginServiceServer<Wire>,
+    pub(super) controller: GrpcControllerServer<Controller>,
+    pub(super) health: HealthServer<H>,
+}
+
+/// By hand, because a derive would ask `H` to be `Clone` too.
+impl<H> Clone for Router<H> {
+    fn clone(&self) -> Self {
+        Self { plugin: self.plugin.clone(), controller: self.controller.clone(), health: self.health.clone() }
+    }
+}
+
+impl<H: Health> Service<Request<Body>> for Router<H> {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        // Generated servers are always ready.
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let path = request.uri().path();
+        let service =
+            path.strip_prefix('/').and_then(|path| path.split_once('/')).map(|(service, _)| service);
+        match service {
+            Some(<PluginServiceServer<Wire> as NamedService>::NAME) => self.plugin.call(request),
+            Some(<HealthServer<H> as NamedService>::NAME) => self.health.call(request),
+            Some(<GrpcControllerServer<Controller> as NamedService>::NAME) => self.controller.call(request),
+            _ => Box::pin(async { Ok(Status::unimplemented("no such service").into_http()) }),
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! `opentalon.plugin.v1.PluginService` over the plugin's tools.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use talon_proto::plugin::plugin_service_server::PluginService;
+use talon_proto::plugin::{
+    HostMessage, PluginCapabilities, PluginInitRequest, PluginMessage, ToolCallRequest, ToolResultResponse,
+};
+use tokio::time::Instant;
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::dispatch;
+use crate::plugin::{About, Defects, Plugin, Refresh, check_tools};
+use crate::settings::{Init, Settings};
+use crate::state::{SOCKET_ENV, StateSource};
+use crate::text::shorten;
+use crate::{Tool, deadline};
+
+/// The longest status text: gRPC carries it in a header.
+const MAX_STATUS_BYTES: usize = 1024;
+
+/// What the wire sees of a plugin.
+pub(super) struct Wire {
+    name: String,
+    about: About,
+    init: Init,
+    refresh: Option<Arc<Refresh>>,
+    state: StateSource,
+    /// Replaced whole, so that a call in flight keeps what it started with.
+    tools: RwLock<Arc<[Tool]>>,
+    settings: RwLock<Arc<Settings>>,
+}
+
+impl Wire {
+    pub(super) fn new(plugin: Plugin) -> Self {
+        Self {
+            name: plugin.name,
+            about: plugin.about,
+            init: plugin.init,
+            refresh: plugin.refresh,
+            state: StateSource::from_env(
+                std::env::var_os(SOCKET_ENV).filter(|v| !v.is_empty()).map(Into::into),
+            ),
+            tools: RwLock::new(plugin.tools.into()),
+            settings: RwLock::default(),
+        }
+    }
+}
+
+/// Nothing can panic while one of these locks is held, so a poisoned one is as good.
+fn current<T: ?Sized>(slot: &RwLock<Arc<T>>) -> Arc<T> {
+    Arc::clone(&slot.read().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn replace<T: ?Sized>(slot: &RwLock<Arc<T>>, value: Arc<T>) {
+    *slot.write().unwrap_or_else(PoisonError::into_inner) = value;
+}
+
+#[tonic::async_trait]
+impl PluginService for Wire {
+    async fn init(&self, request: Request<PluginInitRequest>) -> Result<Response<()>, Status> {
+        match self.init.run(&request.into_inner().config_json).await {
+            Ok(settings) => {
+                replace(&self.settings, Arc::new(settings));
+                Ok(Response::new(()))
+            }
+            Err(refused) => {
+                tracing::error!("{refused}");
+                Err(Status::invalid_argument(refused.to_string()))
+            }
+        }
+    }
+
+    async fn execute(
+        &self,
+        request: Request<ToolCallRequest>,
+    ) -> Result<Response<ToolResultResponse>, Status> {
+        let timeout = deadline::timeout(request.metadata());
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let tools = current(&self.tools);
+        let settings = current(&self.settings);
+        let answer =
+            dispatch::execute(&tools, request.into_inner(), deadline, settings, self.state.clone()).await?;
+        Ok(Response::new(answer))
+    }
+
+    async fn capabilities(&self, _: Request<()>) -> Result<Response<PluginCapabilities>, Status> {
+        Ok(Response::new(self.about.capabilities(&self.name, &current(&self.tools))))
+    }
+
+    async fn refresh_capabilities(&self, _: Request<()>) -> Result<Response<PluginCapabilities>, Status> {
+        let Some(refresh) = &self.refresh else {
+            return Err(Status::unimplemented("this plugin's capabilities do not change"));
+        };
+        let tools = refresh().await.map_err(|error| {
+            tracing::error!(error = error.chain(), "cannot refresh: {error}");
+            Status::unavailable(shorten(error.message(), MAX_STATUS_BYTES))
+        })?;
+        Defects::of(check_tools(&tools)).map_err(|defects| {
+            tracing::error!("refreshed tools cannot be served: {defects}");
+            Status::internal(shorten(&defects.to_string(), MAX_STATUS_BYTES))
+        })?;
+        let told = self.about.capabilities(&self.name, &tools);
+        replace(&self.tools, tools.into());
+        Ok(Response::new(told))
+    }
+
+    type ExecuteBidiStream = tokio_stream::Empty<Result<PluginMessage, Status>>;
+
+    async fn execute_bidi(
+        &self,
+        _: Request<Streaming<HostMessage>>,
+    ) -> Result<Response<Self::ExecuteBidiStream>, Status> {
+        Err(Status::unimplemented("this plugin makes no callbacks; use Execute"))
+    }
+}

@@ -1,0 +1,120 @@
+//! Calling a tool in the test's own process.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use talon_proto::plugin::CredentialHeader;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::{MemoryState, to_text};
+use crate::settings::Settings;
+use crate::state::StateSource;
+use crate::{Output, Tool, ToolError, context};
+
+/// Runs a tool with these arguments, a JSON object. Use [`Call`] to set more.
+///
+/// # Errors
+/// What the tool said; look at [`ToolError::message`] for what the caller would read and at [`ToolError::cause`]
+/// for what the log would.
+///
+/// # Panics
+/// When the tool panics, or `args` is no object.
+pub async fn call(tool: Tool, args: Value) -> Result<Output, ToolError> {
+    Call::new(tool).args(args).run().await
+}
+
+/// One call of a tool in the test's own process, with all that a host could bring.
+#[must_use = "nothing happens until it runs"]
+pub struct Call {
+    tool: Tool,
+    args: Value,
+    call: context::Call,
+    settings: Settings,
+    timeout: Option<Duration>,
+}
+
+impl Call {
+    /// A call without arguments, settings, state or deadline.
+    pub fn new(tool: Tool) -> Self {
+        let call = context::Call {
+            id: "test-call".to_owned(),
+            action: tool.name().to_owned(),
+            deadline: None,
+            cancelled: CancellationToken::new(),
+            injected: BTreeMap::new(),
+            credentials: HashMap::new(),
+            settings: Arc::default(),
+            state: StateSource::from_env(None),
+        };
+        Self { tool, args: json!({}), call, settings: Settings::after_init(), timeout: None }
+    }
+
+    /// Sets the arguments, a JSON object.
+    pub fn args(mut self, args: Value) -> Self {
+        self.args = args;
+        self
+    }
+
+    /// Gives the tool what [`Context::config`](crate::Context::config) or [`Context::shared`](crate::Context::shared) should find.
+    pub fn with<T: Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.settings.insert(value);
+        self
+    }
+
+    /// Sets a value of the session context. As with a real host, the tool sees it only if it declares the name.
+    pub fn injected(mut self, name: &str, value: &str) -> Self {
+        self.call.injected.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
+    /// Gives the tool a credential.
+    pub fn credential(mut self, name: &str, header: &str, value: &str) -> Self {
+        let credential = CredentialHeader { header: header.to_owned(), value: value.to_owned() };
+        self.call.credentials.insert(name.to_owned(), credential);
+        self
+    }
+
+    /// Gives the tool this state.
+    pub fn state(mut self, state: &MemoryState) -> Self {
+        self.call.state = StateSource::Memory(state.shared());
+        self
+    }
+
+    /// Sets a deadline this far in the future; the call is dropped when it passes.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Runs the call.
+    ///
+    /// # Errors
+    /// What the tool said; a [`ToolError`] of this call's own when the deadline passed.
+    ///
+    /// # Panics
+    /// When the tool panics, or the arguments are no object.
+    pub async fn run(self) -> Result<Output, ToolError> {
+        let Self { tool, args, mut call, settings, timeout } = self;
+        let mut args = to_text(args);
+        // On the wire injected values come among the arguments, and only those the action declares.
+        let injected = std::mem::take(&mut call.injected);
+        let declared = tool.action().inject_context_args;
+        args.extend(injected.into_iter().filter(|(name, _)| declared.contains(name)));
+        call.settings = Arc::new(settings);
+        let Some(timeout) = timeout else { return tool.run(args, call).await };
+        call.deadline = Some(Instant::now() + timeout);
+        match tokio::time::timeout(timeout, tool.run(args, call)).await {
+            Ok(result) => result,
+            Err(elapsed) => Err(ToolError::new("the deadline passed").because(elapsed)),
+        }
+    }
+}
+
+impl std::fmt::Debug for Call {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Call").field("tool", &self.tool).field("args", &self.args).finish_non_exhaustive()
+    }
+}

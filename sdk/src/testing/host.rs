@@ -1,0 +1,286 @@
+//! A mock host: launches a plugin binary and exercises it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+use talon_proto::plugin::{PluginCapabilities, ToolCallRequest, ToolResultResponse};
+use talon_proto::state::state_server::StateServer;
+use tokio::net::UnixListener;
+use tokio::task::JoinHandle;
+use tokio_stream::wrappers::UnixListenerStream;
+use tonic::Status;
+
+use super::client::{Client, accept};
+use super::launch::{LaunchError, PrivateDir, Process, launch};
+use super::{Answer, CallError, MemoryState, to_text};
+use crate::state::SOCKET_ENV;
+
+/// How long a plugin may take to its handshake line, unless [`Builder::start_timeout`] says otherwise. Generous,
+/// because test machines are busy.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long one call may take, unless [`Host::call_within`] says otherwise; what real hosts allow.
+const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A running plugin and what a host does with it. Dropping it kills the plugin and all that it started.
+///
+/// ```no_run
+/// # async fn test() -> Result<(), Box<dyn std::error::Error>> {
+/// use serde_json::json;
+/// use talon_sdk::testing::Host;
+///
+/// // In a test: env!("CARGO_BIN_EXE_hello")
+/// let host = Host::launch("target/debug/hello").await?;
+/// let answer = host.call("greet", json!({"name": "Ada"})).await?;
+/// assert_eq!(answer.content, "Hello, Ada!");
+/// assert!(host.shutdown().await?.success());
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct Host {
+    client: Client,
+    process: Process,
+    state: Option<JoinHandle<()>>,
+    calls: AtomicU64,
+}
+
+/// How to launch a plugin; see [`Host::builder`].
+#[derive(Debug)]
+#[must_use = "nothing is launched yet"]
+pub struct Builder {
+    program: PathBuf,
+    args: Vec<String>,
+    env: Vec<(String, String)>,
+    config: Value,
+    state: Option<MemoryState>,
+    start_timeout: Duration,
+}
+
+impl Builder {
+    /// Adds a command-line argument.
+    pub fn arg(mut self, arg: impl Into<String>) -> Self {
+        self.args.push(arg.into());
+        self
+    }
+
+    /// Adds an environment variable. Besides these the plugin gets PATH, TMPDIR and the handshake's.
+    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.env.push((name.into(), value.into()));
+        self
+    }
+
+    /// Sets the plugin's settings, a JSON object; `{}` unless set.
+    pub fn config(mut self, config: Value) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// Serves the plugin this state.
+    pub fn state(mut self, state: &MemoryState) -> Self {
+        self.state = Some(state.clone());
+        self
+    }
+
+    /// Sets how long the plugin may take to its handshake line; 30 s unless set.
+    pub fn start_timeout(mut self, timeout: Duration) -> Self {
+        self.start_timeout = timeout;
+        self
+    }
+
+    /// Starts the plugin, shakes hands, connects, calls `Init`.
+    ///
+    /// # Errors
+    /// See [`LaunchError`]; most of them carry the plugin's log.
+    pub async fn launch(mut self) -> Result<Host, LaunchError> {
+        let start = |source| LaunchError::Start { program: self.program.clone(), source };
+        let dir = PrivateDir::new().map_err(start)?;
+        let mut state = None;
+        if let Some(memory) = self.state.take() {
+            let path = dir.0.join("state.sock");
+            let listener = UnixListener::bind(&path).map_err(start)?;
+            self.env.push((SOCKET_ENV.to_owned(), path.to_string_lossy().into_owned()));
+            state = Some(tokio::spawn(async move {
+                let served = tonic::transport::Server::builder()
+                    .serve_with_incoming(StateServer::new(memory), UnixListenerStream::new(listener));
+                // It ends when the host is dropped; a plugin notices anything else.
+                let _ = served.await;
+            }));
+        }
+        let process = launch(&self.program, &self.args, &self.env, dir, self.start_timeout).await?;
+        let client = Client::connect(&process.socket).await?;
+        let host = Host { client, process, state, calls: AtomicU64::new(0) };
+        host.client
+            .init(self.config.to_string())
+            .await
+            .map_err(|status| LaunchError::Init(Box::new(status)))?;
+        Ok(host)
+    }
+}
+
+impl Host {
+    /// Launches a plugin without settings, arguments or state.
+    ///
+    /// # Errors
+    /// See [`LaunchError`]; most of them carry the plugin's log.
+    pub async fn launch(program: impl AsRef<Path>) -> Result<Self, LaunchError> {
+        Self::builder(program).launch().await
+    }
+
+    /// Prepares a launch.
+    pub fn builder(program: impl AsRef<Path>) -> Builder {
+        Builder {
+            program: program.as_ref().to_owned(),
+            args: Vec::new(),
+            env: Vec::new(),
+            config: json!({}),
+            state: None,
+            start_timeout: START_TIMEOUT,
+        }
+    }
+
+    /// Calls an action with these arguments, a JSON object, and checks the answer as a host does.
+    ///
+    /// # Errors
+    /// [`CallError`] when the plugin failed. A tool that says no is an [`Answer`] with `error` set.
+    ///
+    /// # Panics
+    /// When `args` is no object.
+    pub async fn call(&self, action: &str, args: Value) -> Result<Answer, CallError> {
+        self.call_within(action, args, CALL_TIMEOUT).await
+    }
+
+    /// Like [`call`](Host::call), with a timeout of your own. It travels to the plugin.
+    ///
+    /// # Errors
+    /// As for [`call`](Host::call).
+    ///
+    /// # Panics
+    /// When `args` is no object.
+    pub async fn call_within(
+        &self,
+        action: &str,
+        args: Value,
+        timeout: Duration,
+    ) -> Result<Answer, CallError> {
+        let id = format!("test-call-{}", self.calls.fetch_add(1, Ordering::Relaxed));
+        let request = ToolCallRequest {
+            id: id.clone(),
+            plugin: String::new(),
+            action: action.to_owned(),
+            args: to_text(args).into_iter().collect(),
+            credential_headers: std::collections::HashMap::new(),
+        };
+        accept(&id, self.client.execute(request, Some(timeout)).await?)
+    }
+
+    /// Sends a request as it stands and gives the answer as it came. Dropping the future cancels the call on the
+    /// wire.
+    ///
+    /// # Errors
+    /// The gRPC status.
+    pub async fn execute(&self, request: ToolCallRequest) -> Result<ToolResultResponse, Status> {
+        self.client.execute(request, None).await
+    }
+
+    /// What the plugin declares.
+    ///
+    /// # Errors
+    /// The gRPC status.
+    pub async fn capabilities(&self) -> Result<PluginCapabilities, Status> {
+        self.client.capabilities().await
+    }
+
+    /// What the plugin declares after reading it anew; `None` when it does not implement that.
+    ///
+    /// # Errors
+    /// The gRPC status.
+    pub async fn refresh_capabilities(&self) -> Result<Option<PluginCapabilities>, Status> {
+        self.client.refresh().await
+    }
+
+    /// Sends new settings.
+    ///
+    /// # Errors
+    /// The gRPC status; INVALID_ARGUMENT when the plugin refuses them.
+    pub async fn init(&self, config: Value) -> Result<(), Status> {
+        self.client.init(config.to_string()).await
+    }
+
+    /// Whether the plugin's health service says that it serves.
+    ///
+    /// # Errors
+    /// The gRPC status.
+    pub async fn is_serving(&self) -> Result<bool, Status> {
+        self.client.serving().await
+    }
+
+    /// The plugin's process id.
+    #[must_use]
+    pub fn pid(&self) -> i32 {
+        self.process.pid()
+    }
+
+    /// The socket the plugin named in its handshake.
+    #[must_use]
+    pub fn socket(&self) -> &Path {
+        &self.process.socket
+    }
+
+    /// The last 1,000 lines the plugin wrote to stderr.
+    #[must_use]
+    pub fn log(&self) -> String {
+        self.process.log()
+    }
+
+    /// Waits until the plugin has written a line with `text` to stderr, and gives the line. It waits for ever for
+    /// one that never comes: give it a timeout, or let the test runner have one.
+    pub async fn logged(&self, text: &str) -> String {
+        self.process.line_with(text).await
+    }
+
+    /// Asks the plugin to end, as go-plugin does, and waits until it has.
+    ///
+    /// # Errors
+    /// What the system said. A plugin that refuses to end is killed when this future is dropped.
+    pub async fn shutdown(self) -> io::Result<ExitStatus> {
+        self.client.shutdown().await.map_err(io::Error::other)?;
+        self.ended().await
+    }
+
+    /// Sends SIGTERM and waits until the plugin has ended.
+    ///
+    /// # Errors
+    /// As for [`shutdown`](Host::shutdown).
+    pub async fn terminate(self) -> io::Result<ExitStatus> {
+        self.process.signal(Signal::SIGTERM)?;
+        self.ended().await
+    }
+
+    /// Asks the plugin to end and comes back as soon as it agreed, while it drains.
+    ///
+    /// # Errors
+    /// The gRPC status.
+    pub async fn begin_shutdown(&self) -> Result<(), Status> {
+        self.client.shutdown().await
+    }
+
+    /// Waits until the plugin has ended by itself.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub async fn ended(mut self) -> io::Result<ExitStatus> {
+        self.process.wait().await
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        if let Some(state) = &self.state {
+            state.abort();
+        }
+    }
+}

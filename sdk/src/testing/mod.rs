@@ -1,0 +1,62 @@
+//! Testing a plugin without a daemon.
+//!
+//! [`call`] runs one tool in the test's own process: the arguments travel as text and are read as on the wire, so
+//! a test sees what a caller would. [`Call`] sets what [`call`] leaves out: settings, injected values,
+//! credentials, state, a deadline.
+//!
+//! [`Host`] launches a plugin binary as a host does and calls it over its socket. It guards nothing and jails
+//! nothing; `talon exec PATH ACTION` does.
+//!
+//! ```
+//! use serde_json::json;
+//! use talon_sdk::{ToolError, testing};
+//!
+//! #[talon_sdk::args]
+//! struct Double { number: i32 }
+//!
+//! /// Doubles a number.
+//! #[talon_sdk::tool(read_only)]
+//! async fn double(args: Double) -> Result<String, ToolError> {
+//!     Ok((args.number * 2).to_string())
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() {
+//! let output = testing::call(double(), json!({"number": 21})).await.unwrap();
+//! assert_eq!(output.content(), "42");
+//!
+//! let error = testing::call(double(), json!({"number": "many"})).await.unwrap_err();
+//! assert!(error.message().contains("expected an integer"));
+//! # }
+//! ```
+
+mod call;
+mod client;
+mod host;
+mod launch;
+mod state;
+
+pub use call::{Call, call};
+pub use client::{Answer, CallError};
+pub use host::{Builder, Host};
+pub use launch::LaunchError;
+pub use state::MemoryState;
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+/// Writes arguments as a host does: strings as they are, everything else as JSON text; nulls are left out.
+///
+/// # Panics
+/// When `args` is no object: a mistake in the test.
+fn to_text(args: Value) -> BTreeMap<String, String> {
+    let Value::Object(fields) = args else {
+        panic!("arguments are a JSON object such as json!({{\"name\": \"Ada\"}}), not {args}")
+    };
+    let text = |value| match value {
+        Value::Null => None,
+        Value::String(text) => Some(text),
+        other => Some(other.to_string()),
+    };
+    fields.into_iter().filter_map(|(name, value)| Some((name, text(value)?))).collect()
+}

@@ -1,0 +1,191 @@
+//! A tool: what a host is told about an action, and the function that runs it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use talon_proto::plugin::{Action, Parameter};
+
+use crate::args::{ToolArgs, decode};
+use crate::context::Call;
+use crate::output::IntoToolResult;
+use crate::schema::{Field, Kind, fields};
+use crate::text::shorten;
+use crate::{Context, Output, ToolError};
+
+/// How much of an unknown argument's name is repeated, in bytes.
+const MAX_SHOWN_BYTES: usize = 64;
+
+type Answer = Pin<Box<dyn Future<Output = Result<Output, ToolError>> + Send>>;
+type Handler = dyn Fn(BTreeMap<String, String>, Context) -> Answer + Send + Sync;
+
+/// One action of a plugin. [`#[tool]`](macro@crate::tool) makes one of an async function; [`Tool::new`] makes one of a
+/// closure.
+///
+/// ```
+/// use talon_sdk::{Context, Tool, ToolError};
+///
+/// #[talon_sdk::args]
+/// struct Add { a: i64, b: i64 }
+///
+/// let add = Tool::new("add", "Adds two numbers.", |args: Add, _cx: Context| async move {
+///     let sum = args.a.checked_add(args.b);
+///     sum.map(|sum| sum.to_string()).ok_or_else(|| ToolError::new("the sum is too large"))
+/// })
+/// .read_only();
+/// assert_eq!(add.name(), "add");
+/// ```
+#[derive(Clone)]
+pub struct Tool {
+    name: String,
+    description: String,
+    fields: Vec<Field>,
+    inject: Vec<String>,
+    read_only: bool,
+    user_only: bool,
+    always_include: bool,
+    handler: Arc<Handler>,
+    /// Why it cannot be served; builders do not fail, `Plugin::check` and `serve` do.
+    defect: Option<String>,
+}
+
+impl Tool {
+    /// A tool of a closure `|args: A, cx: Context| async move { … }`.
+    ///
+    /// `name` is the action's name, 1 to 64 of `a-z A-Z 0-9 _ -`; `description` is how a model chooses it. `A` is
+    /// a struct with named fields, or `()`. What is wrong with them comes up in [`Plugin::check`](crate::Plugin::check).
+    pub fn new<A, F, Fut>(name: &str, description: &str, function: F) -> Self
+    where
+        A: ToolArgs,
+        F: Fn(A, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output: IntoToolResult> + Send + 'static,
+    {
+        let (fields, defect) = match fields::<A>() {
+            Ok(fields) => (fields, None),
+            Err(defect) => (Vec::new(), Some(defect)),
+        };
+        let kinds: BTreeMap<String, Kind> =
+            fields.iter().map(|field| (field.parameter.name.clone(), field.kind)).collect();
+        let handler = move |args, cx| -> Answer {
+            match decode::<A>(args, &kinds) {
+                Ok(args) => {
+                    let answer = function(args, cx);
+                    Box::pin(async move { answer.await.into_tool_result() })
+                }
+                Err(error) => Box::pin(std::future::ready(Err(ToolError::new(error.to_string())))),
+            }
+        };
+        Self {
+            name: name.to_owned(),
+            description: description.to_owned(),
+            fields,
+            inject: Vec::new(),
+            read_only: false,
+            user_only: false,
+            always_include: false,
+            handler: Arc::new(handler),
+            defect,
+        }
+    }
+
+    /// Declares that the action changes nothing.
+    #[must_use]
+    pub fn read_only(mut self) -> Self {
+        self.read_only = true;
+        self
+    }
+
+    /// Only a person may call the action, never a model.
+    #[must_use]
+    pub fn user_only(mut self) -> Self {
+        self.user_only = true;
+        self
+    }
+
+    /// A host that offers a model only some of its actions always offers this one.
+    #[must_use]
+    pub fn always_include(mut self) -> Self {
+        self.always_include = true;
+        self
+    }
+
+    /// Asks the host for values of the caller's session context, such as `session_id`. The operator decides which
+    /// are granted. They arrive in [`Context::injected`], and in a field of the same name if there is one; such a
+    /// field is not offered to the caller as a parameter.
+    #[must_use]
+    pub fn inject<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.inject.extend(names.into_iter().map(Into::into));
+        self
+    }
+
+    /// The action's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What the host is told about the action.
+    #[must_use]
+    pub fn action(&self) -> Action {
+        Action {
+            name: self.name.clone(),
+            description: self.description.clone(),
+            parameters: self.offered().cloned().collect(),
+            user_only: self.user_only,
+            inject_context_args: self.inject.clone(),
+            always_include: self.always_include,
+            read_only: self.read_only,
+        }
+    }
+
+    pub(crate) fn defect(&self) -> Option<&str> {
+        self.defect.as_deref()
+    }
+
+    /// The parameters a caller fills: all fields but those that the host injects.
+    fn offered(&self) -> impl Iterator<Item = &Parameter> {
+        self.fields
+            .iter()
+            .map(|field| &field.parameter)
+            .filter(|parameter| !self.inject.contains(&parameter.name))
+    }
+
+    /// Runs the action. Dropping the future cancels it.
+    pub(crate) async fn run(
+        &self,
+        mut args: BTreeMap<String, String>,
+        mut call: Call,
+    ) -> Result<Output, ToolError> {
+        for name in &self.inject {
+            let is_field = self.fields.iter().any(|field| field.parameter.name == *name);
+            let value = if is_field { args.get(name).cloned() } else { args.remove(name) };
+            if let Some(value) = value {
+                call.injected.insert(name.clone(), value);
+            }
+        }
+        self.refuse_unknown(&args)?;
+        let cancelled = call.cancelled.clone();
+        // The token outlives this future in threads that the tool started; dropping the future must reach them.
+        let _guard = cancelled.drop_guard();
+        (self.handler)(args, Context::new(call)).await
+    }
+
+    fn refuse_unknown(&self, args: &BTreeMap<String, String>) -> Result<(), ToolError> {
+        let known = |name: &String| self.fields.iter().any(|field| field.parameter.name == *name);
+        let Some(unknown) = args.keys().find(|name| !known(name)) else { return Ok(()) };
+        let takes: Vec<&str> = self.offered().map(|parameter| parameter.name.as_str()).collect();
+        let takes = if takes.is_empty() { "no arguments".to_owned() } else { takes.join(", ") };
+        let shown = shorten(unknown, MAX_SHOWN_BYTES);
+        Err(ToolError::new(format!("unknown argument `{shown}`; {} takes {takes}", self.name)))
+    }
+}
+
+impl fmt::Debug for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tool")
+            .field("action", &self.action())
+            .field("defect", &self.defect)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,328 @@
+//! Lets a bounded number of calls into the plugin and a bounded number wait for their turn.
+//!
+//! Waiters are served in the order they came. When the queue is full too, a call is refused at once, retryable;
+//! a caller that gives up frees its place in the queue. Waiting ends with [`Call::deadline`]: a call that never
+//! got a place says so (`overloaded`), which is why the breaker does not take it for a fault of the plugin.
+//!
+//! tower's `ConcurrencyLimit` waits in `poll_ready`, before there is a call: neither its waiters nor their time
+//! can be counted, and a `LoadShed` in front of it has no queue at all. Here the wait is part of the call.
+//!
+//! All services made by one layer share its places.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use pin_project_lite::pin_project;
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, Sleep, sleep_until};
+use tower::util::Oneshot;
+use tower_layer::Layer;
+use tower_service::Service;
+
+use crate::call::Call;
+use crate::error::CallError;
+use crate::reason;
+use crate::text::Quoted;
+
+/// Calls that one plugin works on at the same time. A tool is a process with a handful of threads and the calls
+/// of one session rarely exceed a few at once; 16 keeps a plugin with asynchronous work busy without letting a
+/// burst multiply its memory. Further calls wait. Set with [`AdmissionSettings::concurrency`].
+pub const DEFAULT_CONCURRENCY: usize = 16;
+
+/// Calls that wait for a place. Four rounds of [`DEFAULT_CONCURRENCY`]: whoever stands further back would most
+/// likely meet its deadline in the queue, and is better told at once. Set with [`AdmissionSettings::queue`].
+pub const DEFAULT_QUEUE: usize = 64;
+
+/// How many calls run and wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AdmissionSettings {
+    /// Calls at the same time, at least 1. Default [`DEFAULT_CONCURRENCY`].
+    pub concurrency: usize,
+    /// Calls that wait. 0: none. Default [`DEFAULT_QUEUE`].
+    pub queue: usize,
+}
+
+impl Default for AdmissionSettings {
+    fn default() -> Self {
+        Self { concurrency: DEFAULT_CONCURRENCY, queue: DEFAULT_QUEUE }
+    }
+}
+
+/// Why a call was not let in. Both can be tried again a little later.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum AdmissionError {
+    /// All places and the whole queue are taken.
+    #[error(
+        "plugin {} is overloaded: {in_flight} calls run and {waiting} wait; try again a little later",
+        Quoted(.plugin)
+    )]
+    QueueFull {
+        /// The plugin that was called.
+        plugin: String,
+        /// Calls that run.
+        in_flight: usize,
+        /// Calls that wait.
+        waiting: usize,
+    },
+    /// The deadline passed in the queue.
+    #[error("plugin {} is overloaded: no free place within {waited:?}; try again a little later", Quoted(.plugin))]
+    NoPlace {
+        /// The plugin that was called.
+        plugin: String,
+        /// How long the call waited, in whole milliseconds.
+        waited: Duration,
+    },
+}
+
+impl From<AdmissionError> for CallError {
+    fn from(error: AdmissionError) -> Self {
+        Self::refused(reason::OVERLOADED, error.to_string()).with_retryable(true)
+    }
+}
+
+/// Makes [`Admission`] services.
+#[derive(Debug, Clone)]
+pub struct AdmissionLayer {
+    gate: Arc<Gate>,
+}
+
+impl AdmissionLayer {
+    /// A layer with these limits. A concurrency of 0 is taken for 1.
+    #[must_use]
+    pub fn new(settings: AdmissionSettings) -> Self {
+        let concurrency = settings.concurrency.clamp(1, Semaphore::MAX_PERMITS);
+        Self {
+            gate: Arc::new(Gate {
+                places: Arc::new(Semaphore::new(concurrency)),
+                queue: settings.queue,
+                in_flight: AtomicUsize::new(0),
+                waiting: AtomicUsize::new(0),
+            }),
+        }
+    }
+
+    /// A handle that reads how full it is.
+    #[must_use]
+    pub fn gauge(&self) -> AdmissionGauge {
+        AdmissionGauge { gate: self.gate.clone() }
+    }
+}
+
+impl<S> Layer<S> for AdmissionLayer {
+    type Service = Admission<S>;
+    fn layer(&self, inner: S) -> Admission<S> {
+        Admission { gate: self.gate.clone(), inner }
+    }
+}
+
+/// Reads how full an [`AdmissionLayer`] is. Cheap to clone and to read.
+#[derive(Debug, Clone)]
+pub struct AdmissionGauge {
+    gate: Arc<Gate>,
+}
+
+impl AdmissionGauge {
+    /// Calls that run.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.gate.in_flight.load(Ordering::Relaxed)
+    }
+    /// Calls that wait.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.gate.waiting.load(Ordering::Relaxed)
+    }
+}
+
+#[derive(Debug)]
+struct Gate {
+    places: Arc<Semaphore>,
+    queue: usize,
+    in_flight: AtomicUsize,
+    waiting: AtomicUsize,
+}
+
+impl Gate {
+    /// A free place, if there is one. It never overtakes a waiter: the semaphore hands a place that becomes free
+    /// to the first waiter, so one that is free to take has nobody waiting for it.
+    fn try_enter(self: &Arc<Self>) -> Option<Place> {
+        let permit = self.places.clone().try_acquire_owned().ok()?;
+        Some(Place::new(self.clone(), permit))
+    }
+
+    /// A place in the queue, if there is one.
+    fn try_queue(self: &Arc<Self>) -> Option<Turn> {
+        self.waiting
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| (n < self.queue).then(|| n + 1))
+            .ok()?;
+        // Boxed because the future of an owned acquire has no name; only calls that wait pay for it.
+        Some(Turn { acquire: Box::pin(self.places.clone().acquire_owned()), gate: self.clone() })
+    }
+}
+
+/// One call in the plugin. Leaves when dropped.
+#[derive(Debug)]
+struct Place {
+    gate: Arc<Gate>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Place {
+    fn new(gate: Arc<Gate>, permit: OwnedSemaphorePermit) -> Self {
+        gate.in_flight.fetch_add(1, Ordering::Relaxed);
+        Self { gate, _permit: permit }
+    }
+}
+
+impl Drop for Place {
+    // Before the permit goes, so that the gauge never shows more than the limit.
+    fn drop(&mut self) {
+        self.gate.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// One call in the queue. Leaves when dropped.
+struct Turn {
+    acquire: Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send>>,
+    gate: Arc<Gate>,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.gate.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Lets calls in one by one: see the [module](self).
+#[derive(Debug, Clone)]
+pub struct Admission<S> {
+    gate: Arc<Gate>,
+    inner: S,
+}
+
+impl<S> Service<Call> for Admission<S>
+where
+    S: Service<Call> + Clone,
+    S::Error: Into<CallError>,
+{
+    type Response = S::Response;
+    type Error = CallError;
+    type Future = ResponseFuture<S>;
+
+    /// Always ready: the wait is part of the call, where it is counted and ends with the deadline.
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), CallError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, call: Call) -> Self::Future {
+        let state = if let Some(place) = self.gate.try_enter() {
+            State::Running { future: Oneshot::new(self.inner.clone(), call), place }
+        } else if let Some(turn) = self.gate.try_queue() {
+            State::Waiting {
+                turn,
+                sleep: call.deadline.map(sleep_until),
+                since: Instant::now(),
+                ahead: Some((self.inner.clone(), call)),
+            }
+        } else {
+            let error = AdmissionError::QueueFull {
+                plugin: call.plugin,
+                in_flight: self.gate.in_flight.load(Ordering::Relaxed),
+                waiting: self.gate.waiting.load(Ordering::Relaxed),
+            };
+            State::Refused { error: Some(error) }
+        };
+        ResponseFuture { state }
+    }
+}
+
+pin_project! {
+    /// One call: in the queue, then in the plugin.
+    pub struct ResponseFuture<S>
+    where
+        S: Service<Call>,
+    {
+        #[pin]
+        state: State<S>,
+    }
+}
+
+pin_project! {
+    #[project = StateProj]
+    enum State<S>
+    where
+        S: Service<Call>,
+    {
+        Refused { error: Option<AdmissionError> },
+        Waiting {
+            turn: Turn,
+            #[pin]
+            sleep: Option<Sleep>,
+            since: Instant,
+            ahead: Option<(S, Call)>,
+        },
+        // The future goes before the place: the next call comes in when this one has left.
+        Running {
+            #[pin]
+            future: Oneshot<S, Call>,
+            place: Place,
+        },
+        Done,
+    }
+}
+
+impl<S> Future for ResponseFuture<S>
+where
+    S: Service<Call>,
+    S::Error: Into<CallError>,
+{
+    type Output = Result<S::Response, CallError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut state = self.project().state;
+        loop {
+            match state.as_mut().project() {
+                StateProj::Refused { error } => {
+                    return Poll::Ready(Err(error.take().expect("polled after it was done").into()));
+                }
+                StateProj::Waiting { turn, sleep, since, ahead } => match turn.acquire.as_mut().poll(cx) {
+                    Poll::Ready(Ok(permit)) => {
+                        let place = Place::new(turn.gate.clone(), permit);
+                        let (inner, call) = ahead.take().expect("left only here, for another state");
+                        state.set(State::Running { future: Oneshot::new(inner, call), place });
+                    }
+                    Poll::Ready(Err(closed)) => return Poll::Ready(Err(CallError::defect(closed))),
+                    Poll::Pending => {
+                        ready!(poll_deadline(sleep, cx));
+                        let plugin = ahead.take().map(|(_, call)| call.plugin).unwrap_or_default();
+                        let waited = Duration::from_millis(
+                            u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX),
+                        );
+                        state.set(State::Done);
+                        return Poll::Ready(Err(AdmissionError::NoPlace { plugin, waited }.into()));
+                    }
+                },
+                StateProj::Running { future, .. } => {
+                    let answer = ready!(future.poll(cx));
+                    // Free the place now: the layers above may keep this future for a while.
+                    state.set(State::Done);
+                    return Poll::Ready(answer.map_err(Into::into));
+                }
+                StateProj::Done => panic!("polled after it was done"),
+            }
+        }
+    }
+}
+
+/// Ready once the deadline has passed, by the clock and not only by this timer: the deadline layer above sleeps
+/// until the same instant, and whichever timer fires first, this layer has to notice.
+fn poll_deadline(sleep: Pin<&mut Option<Sleep>>, cx: &mut Context<'_>) -> Poll<()> {
+    let Some(sleep) = sleep.as_pin_mut() else { return Poll::Pending };
+    if Instant::now() >= sleep.deadline() { Poll::Ready(()) } else { sleep.poll(cx) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,314 @@
+//! Leaves a plugin alone for a while that failed too often.
+//!
+//! A fault is a plugin that died, timed out or was not there. A tool that says no, a gRPC error and an answer
+//! that is too large show that the plugin is alive. A refusal below (`overloaded`) and a defect of the host say
+//! nothing about it. Neither does `unavailable` where no retry can help: a plugin that is switched off fails at once
+//! and for a reason that the caller should read, so there is nothing to spare anybody.
+//!
+//! A call that is dropped when its deadline has passed counts as a time-out, which is how the deadline layer above
+//! makes itself felt. A caller that gives up early says nothing about the plugin, be it by going away or by a timeout
+//! of its own ([`Call::timeout`]): otherwise anybody in a hurry could close a plugin to everybody.
+//!
+//! The clock is tokio's, so a test that pauses it drives the breaker. All services made by one layer share
+//! its state.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use pin_project_lite::pin_project;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tower::util::Oneshot;
+use tower_layer::Layer;
+use tower_service::Service;
+
+use crate::call::Call;
+use crate::error::CallError;
+use crate::reason;
+use crate::text::Quoted;
+
+mod machine;
+
+use machine::{Admitted, Machine, Verdict};
+
+/// Faults in a row that open the breaker. More than one crash takes down with it when a few calls are in flight,
+/// and few enough to spare the sixth caller a time-out. Set with [`BreakerSettings::failures`].
+pub const DEFAULT_FAILURES: u32 = 5;
+
+/// The time within which the faults have to fall: two rounds of the default timeout, so that a plugin which only
+/// ever times out is caught too. Set with [`BreakerSettings::window`].
+pub const DEFAULT_WINDOW: Duration = Duration::from_secs(60);
+
+/// How long an open breaker refuses. About as long as a restart with its backoff takes; a probe that comes too
+/// early costs one call. Set with [`BreakerSettings::open_for`].
+pub const DEFAULT_OPEN_FOR: Duration = Duration::from_secs(10);
+
+/// When a breaker opens and for how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BreakerSettings {
+    /// Faults in a row that open it, from 1 to 1000. Default [`DEFAULT_FAILURES`].
+    pub failures: u32,
+    /// The time within which they fall. Default [`DEFAULT_WINDOW`].
+    pub window: Duration,
+    /// How long it stays open before one call may try, at most a day. Default [`DEFAULT_OPEN_FOR`].
+    pub open_for: Duration,
+}
+
+impl Default for BreakerSettings {
+    fn default() -> Self {
+        Self { failures: DEFAULT_FAILURES, window: DEFAULT_WINDOW, open_for: DEFAULT_OPEN_FOR }
+    }
+}
+
+/// Where a breaker is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BreakerState {
+    /// Calls go through.
+    Closed,
+    /// Calls are refused. It stays in this state until the first call after `open_for`.
+    Open,
+    /// One call tries, the others are refused.
+    HalfOpen,
+}
+
+impl BreakerState {
+    /// The word for programs: `closed`, `open` or `half_open`.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Open => "open",
+            Self::HalfOpen => "half_open",
+        }
+    }
+}
+
+/// The breaker is open.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum BreakerError {
+    /// It will try again after a known time.
+    #[error("plugin {} failed too often and gets no calls for now; try again in {retry_in:?}", Quoted(.plugin))]
+    Open {
+        /// The plugin that was called.
+        plugin: String,
+        /// How long it stays open, in whole milliseconds, rounded up.
+        retry_in: Duration,
+    },
+    /// Another call is finding out whether the plugin is well again.
+    #[error("plugin {} failed too often and is just being tried again; try again a little later", Quoted(.plugin))]
+    Probing {
+        /// The plugin that was called.
+        plugin: String,
+    },
+}
+
+impl From<BreakerError> for CallError {
+    fn from(error: BreakerError) -> Self {
+        Self::refused(reason::BREAKER_OPEN, error.to_string()).with_retryable(true)
+    }
+}
+
+/// Makes [`Breaker`] services.
+#[derive(Debug, Clone)]
+pub struct BreakerLayer {
+    shared: Arc<Shared>,
+}
+
+impl BreakerLayer {
+    /// A closed breaker with these settings.
+    #[must_use]
+    pub fn new(settings: BreakerSettings) -> Self {
+        let (state, _) = watch::channel(BreakerState::Closed);
+        Self { shared: Arc::new(Shared { machine: Mutex::new(Machine::new(settings)), state }) }
+    }
+
+    /// A handle that reads, watches and resets it.
+    #[must_use]
+    pub fn gauge(&self) -> BreakerGauge {
+        BreakerGauge { shared: self.shared.clone() }
+    }
+}
+
+impl<S> Layer<S> for BreakerLayer {
+    type Service = Breaker<S>;
+    fn layer(&self, inner: S) -> Breaker<S> {
+        Breaker { shared: self.shared.clone(), inner }
+    }
+}
+
+/// Reads and watches a [`BreakerLayer`]. Cheap to clone and to read.
+#[derive(Debug, Clone)]
+pub struct BreakerGauge {
+    shared: Arc<Shared>,
+}
+
+impl BreakerGauge {
+    /// Where it is.
+    #[must_use]
+    pub fn state(&self) -> BreakerState {
+        *self.shared.state.borrow()
+    }
+
+    /// Follows its state.
+    #[must_use]
+    pub fn subscribe(&self) -> watch::Receiver<BreakerState> {
+        self.shared.state.subscribe()
+    }
+
+    /// Closes it and forgets all faults: for a host that knows the plugin is well again, because it just
+    /// started a new process.
+    pub fn reset(&self) {
+        self.shared.change(Machine::reset);
+    }
+}
+
+#[derive(Debug)]
+struct Shared {
+    machine: Mutex<Machine>,
+    state: watch::Sender<BreakerState>,
+}
+
+impl Shared {
+    /// Runs one step of the machine and tells the watchers if that changed its state.
+    fn change<T>(&self, step: impl FnOnce(&mut Machine) -> T) -> T {
+        // The machine's steps do not panic; should one, its state is still a valid one.
+        let mut machine = self.machine.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = step(&mut machine);
+        let state = machine.state();
+        // Told under the lock, so that watchers see the changes in their order.
+        self.state.send_if_modified(|seen| std::mem::replace(seen, state) != state);
+        result
+    }
+}
+
+/// Refuses calls while open: see the [module](self).
+#[derive(Debug, Clone)]
+pub struct Breaker<S> {
+    shared: Arc<Shared>,
+    inner: S,
+}
+
+impl<S> Service<Call> for Breaker<S>
+where
+    S: Service<Call> + Clone,
+    S::Error: Into<CallError>,
+{
+    type Response = S::Response;
+    type Error = CallError;
+    type Future = ResponseFuture<S>;
+
+    /// Always ready: an open breaker refuses at once, whatever the plugin behind it is doing.
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), CallError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, call: Call) -> Self::Future {
+        let admitted = self.shared.change(|machine| machine.admit(Instant::now()));
+        match admitted {
+            Ok(admitted) => ResponseFuture {
+                ticket: Some(Ticket {
+                    shared: self.shared.clone(),
+                    admitted,
+                    deadline: call.deadline,
+                    in_a_hurry: call.timeout.is_some(),
+                    verdict: None,
+                }),
+                future: Some(Oneshot::new(self.inner.clone(), call)),
+                refused: None,
+            },
+            Err(retry_in) => {
+                let plugin = call.plugin;
+                let error = if retry_in.is_zero() {
+                    BreakerError::Probing { plugin }
+                } else {
+                    BreakerError::Open { plugin, retry_in: whole_millis(retry_in) }
+                };
+                ResponseFuture { future: None, ticket: None, refused: Some(error) }
+            }
+        }
+    }
+}
+
+fn whole_millis(duration: Duration) -> Duration {
+    Duration::from_millis(u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX))
+}
+
+/// One call that was let in. Settles when dropped: what has no verdict by then was given up by its caller.
+#[derive(Debug)]
+struct Ticket {
+    shared: Arc<Shared>,
+    admitted: Admitted,
+    deadline: Option<Instant>,
+    /// The deadline is the caller's own, earlier than the plugin's.
+    in_a_hurry: bool,
+    verdict: Option<Verdict>,
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        let now = Instant::now();
+        let verdict = self.verdict.unwrap_or(match self.deadline {
+            Some(deadline) if now >= deadline && !self.in_a_hurry => Verdict::Fault,
+            _ => Verdict::Unknown,
+        });
+        self.shared.change(|machine| machine.settle(self.admitted, verdict, now));
+    }
+}
+
+/// What an error below says about the plugin.
+fn verdict(error: &CallError, in_a_hurry: bool) -> Verdict {
+    match error {
+        CallError::Fault { reason: reason::TIMED_OUT, .. } if in_a_hurry => Verdict::Unknown,
+        CallError::Fault { reason: reason::UNAVAILABLE, retryable: false, .. } => Verdict::Unknown,
+        // The plugin did answer, though not in a way that anybody can use.
+        CallError::Fault { reason, .. } | CallError::Refused { reason, .. }
+            if [reason::PLUGIN_ERROR, reason::TOO_LARGE, reason::BAD_RESULT].contains(reason) =>
+        {
+            Verdict::Alive
+        }
+        CallError::Fault { .. } => Verdict::Fault,
+        CallError::Refused { .. } | CallError::Defect { .. } => Verdict::Unknown,
+    }
+}
+
+pin_project! {
+    /// The answer to one call, or a refusal.
+    pub struct ResponseFuture<S>
+    where
+        S: Service<Call>,
+    {
+        #[pin]
+        future: Option<Oneshot<S, Call>>,
+        // After the future: the call is over before it is judged.
+        ticket: Option<Ticket>,
+        refused: Option<BreakerError>,
+    }
+}
+
+impl<S> Future for ResponseFuture<S>
+where
+    S: Service<Call>,
+    S::Error: Into<CallError>,
+{
+    type Output = Result<S::Response, CallError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        let Some(future) = this.future.as_mut().as_pin_mut() else {
+            return Poll::Ready(Err(this.refused.take().expect("polled after it was done").into()));
+        };
+        let answer = ready!(future.poll(cx)).map_err(Into::into);
+        if let Some(mut ticket) = this.ticket.take() {
+            ticket.verdict = Some(match &answer {
+                Ok(_) => Verdict::Alive,
+                Err(error) => verdict(error, ticket.in_a_hurry),
+            });
+        }
+        Poll::Ready(answer)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+//! The breaker's states, without any service around them.
+//!
+//! ```text
+//!            `failures` faults in a row within `window`
+//!   Closed ───────────────────────────────────────────► Open ◄─────────┐
+//!     ▲  ▲                                               │ open_for    │ the probe failed
+//!     │  └── reset                                       ▼             │
+//!     └──────────────── the probe was answered ────── HalfOpen ────────┘
+//! ```
+//!
+//! Each change of state starts a new epoch; the verdict on a call that was let in during an earlier one is
+//! ignored, so that stragglers of a bad time neither reopen nor close anything.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::{BreakerSettings, BreakerState};
+
+/// More faults in a row than this are not kept; a larger `failures` is taken for it.
+const MAX_FAILURES: u32 = 1000;
+
+/// The longest time a breaker stays open: a longer `open_for` is taken for it.
+const MAX_OPEN: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// What a call said about the plugin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// The plugin answered.
+    Alive,
+    /// The plugin failed the call.
+    Fault,
+    /// The plugin was not asked, or nobody waited for it.
+    Unknown,
+}
+
+/// One call that was let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Admitted {
+    epoch: u64,
+    probe: bool,
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// The faults in a row, oldest first, at most `failures` of them.
+    Closed {
+        faults: VecDeque<Instant>,
+    },
+    Open {
+        until: Instant,
+    },
+    HalfOpen {
+        probing: bool,
+    },
+}
+
+#[derive(Debug)]
+pub(super) struct Machine {
+    settings: BreakerSettings,
+    phase: Phase,
+    epoch: u64,
+}
+
+impl Machine {
+    pub(super) fn new(settings: BreakerSettings) -> Self {
+        let failures = settings.failures.clamp(1, MAX_FAILURES);
+        let settings = BreakerSettings { failures, open_for: settings.open_for.min(MAX_OPEN), ..settings };
+        Self { settings, phase: Phase::Closed { faults: VecDeque::new() }, epoch: 0 }
+    }
+
+    /// Lets a call in, or says how long to stay away; zero while a probe is on its way.
+    pub(super) fn admit(&mut self, now: Instant) -> Result<Admitted, Duration> {
+        if let Phase::Open { until } = self.phase
+            && now >= until
+        {
+            self.enter(Phase::HalfOpen { probing: false });
+        }
+        match &mut self.phase {
+            Phase::Closed { .. } => Ok(Admitted { epoch: self.epoch, probe: false }),
+            Phase::Open { until } => Err(until.saturating_duration_since(now)),
+            Phase::HalfOpen { probing: true } => Err(Duration::ZERO),
+            Phase::HalfOpen { probing } => {
+                *probing = true;
+                Ok(Admitted { epoch: self.epoch, probe: true })
+            }
+        }
+    }
+
+    /// Takes note of how an admitted call went.
+    pub(super) fn settle(&mut self, call: Admitted, verdict: Verdict, now: Instant) {
+        if call.epoch != self.epoch {
+            return;
+        }
+        match (&mut self.phase, verdict) {
+            (Phase::Closed { faults }, Verdict::Alive) => faults.clear(),
+            (Phase::Closed { faults }, Verdict::Fault) => {
+                let window = self.settings.window;
+                faults.retain(|&at| now.saturating_duration_since(at) <= window);
+                faults.push_back(now);
+                if faults.len() >= self.settings.failures as usize {
+                    self.open(now);
+                }
+            }
+            (Phase::HalfOpen { .. }, Verdict::Alive) if call.probe => {
+                self.enter(Phase::Closed { faults: VecDeque::new() });
+            }
+            (Phase::HalfOpen { .. }, Verdict::Fault) if call.probe => self.open(now),
+            // The probe learned nothing: the next call is one.
+            (Phase::HalfOpen { probing }, Verdict::Unknown) if call.probe => *probing = false,
+            _ => {}
+        }
+    }
+
+    /// Forgets all faults.
+    pub(super) fn reset(&mut self) {
+        self.enter(Phase::Closed { faults: VecDeque::new() });
+    }
+
+    pub(super) fn state(&self) -> BreakerState {
+        match self.phase {
+            Phase::Closed { .. } => BreakerState::Closed,
+            Phase::Open { .. } => BreakerState::Open,
+            Phase::HalfOpen { .. } => BreakerState::HalfOpen,
+        }
+    }
+
+    fn open(&mut self, now: Instant) {
+        self.enter(Phase::Open { until: now + self.settings.open_for });
+    }
+
+    fn enter(&mut self, phase: Phase) {
+        self.phase = phase;
+        self.epoch += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+//! What goes down the stack.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use talon_proto::plugin::CredentialHeader;
+use tokio::time::Instant;
+
+/// Who asked. Decided by the door from the peer's uid, never from a field of the request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// A person at a command line or in a user interface.
+    Person,
+    /// A language model, through an agent.
+    Model,
+    /// Another program.
+    Program,
+}
+
+impl Origin {
+    /// The word for logs and programs: `person`, `model` or `program`.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Person => "person",
+            Self::Model => "model",
+            Self::Program => "program",
+        }
+    }
+}
+
+/// One call on its way to a plugin.
+///
+/// A call is made by the door with the caller's values; `resolve` fills what only the host may fill
+/// (`declared_name`, injected context arguments, `credentials`), `deadline` fills `deadline`.
+#[derive(Clone, PartialEq)]
+pub struct Call {
+    /// Identifies the call in logs, on the wire and in the answer, which must carry the same id.
+    pub id: String,
+    /// The configured name of the plugin, by which calls are routed.
+    pub plugin: String,
+    /// The action to run.
+    pub action: String,
+    /// The caller's arguments; after `resolve` also the injected ones.
+    pub args: BTreeMap<String, String>,
+    /// Who asked.
+    pub origin: Origin,
+    /// The caller's session context. A plugin gets of it only what its action declares and the operator grants.
+    pub context: BTreeMap<String, String>,
+    /// When the call came in. Its time counts from here, wherever it waits.
+    pub accepted: Instant,
+    /// The time the caller is willing to wait; it shortens the configured timeout, never lengthens it. `deadline`
+    /// clears a wish that shortens nothing, so that below it this means: the caller's own patience ends the call.
+    pub timeout: Option<Duration>,
+    /// The instant after which nobody waits any more. Set by `deadline`.
+    pub deadline: Option<Instant>,
+    /// The name the plugin declared for itself, which is what it sees on the wire. Set by `resolve`.
+    pub declared_name: String,
+    /// Credentials from the operator's configuration. Set by `resolve`.
+    pub credentials: BTreeMap<String, CredentialHeader>,
+}
+
+impl Call {
+    /// A call with nothing but the caller's own values, accepted now.
+    #[must_use]
+    pub fn new(
+        id: impl Into<String>,
+        plugin: impl Into<String>,
+        action: impl Into<String>,
+        origin: Origin,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            plugin: plugin.into(),
+            action: action.into(),
+            args: BTreeMap::new(),
+            origin,
+            context: BTreeMap::new(),
+            accepted: Instant::now(),
+            timeout: None,
+            deadline: None,
+            declared_name: String::new(),
+            credentials: BTreeMap::new(),
+        }
+    }
+}
+
+/// Shows names, never values: arguments and session context are the user's, credentials the operator's, and a
+/// `{:?}` in some log line must not publish them.
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call")
+            .field("id", &self.id)
+            .field("plugin", &self.plugin)
+            .field("action", &self.action)
+            .field("args", &self.args.keys())
+            .field("origin", &self.origin)
+            .field("context", &self.context.keys())
+            .field("accepted", &self.accepted)
+            .field("timeout", &self.timeout)
+            .field("deadline", &self.deadline)
+            .field("declared_name", &self.declared_name)
+            .field("credentials", &self.credentials.keys())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_shows_no_value() {
+        let mut call = Call::new("c1", "web", "fetch", Origin::Model);
+        call.args.insert("q".into(), "hunter2-arg".into());
+        call.context.insert("session_id".into(), "hunter2-context".into());
+        call.credentials
+            .insert("api".into(), CredentialHeader { header: "X".into(), value: "hunter2-key".into() });
+        let shown = format!("{call:?}");
+        assert!(!shown.contains("hunter2"), "{shown}");
+        assert!(shown.contains("session_id") && shown.contains("api"), "{shown}");
+    }
+}

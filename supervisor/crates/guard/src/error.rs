@@ -1,0 +1,201 @@
+//! What can go wrong below `rescue`, in the kinds of the error model.
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::fmt::{self, Write as _};
+use std::sync::Arc;
+
+use crate::answer::Outcome;
+use crate::reason;
+
+/// An error of a layer or of the plugin below it.
+///
+/// Two texts: [`fmt::Display`] is what the model and the client may know, [`CallError::detail`] is the whole
+/// chain for the log. `Display` may hold text that a plugin wrote; the sanitize layer stands above `rescue`
+/// for that reason.
+#[derive(Debug, Clone)]
+pub enum CallError {
+    /// A layer said no.
+    Refused {
+        /// A word of [`reason`].
+        reason: &'static str,
+        /// What the model and the client may know.
+        message: String,
+        /// Whether the same call may succeed a little later.
+        retryable: bool,
+        /// The whole story for the log, where there is more of it.
+        source: Option<Source>,
+    },
+    /// The plugin died, timed out, was not there, or answered with a gRPC error.
+    Fault {
+        /// A word of [`reason`].
+        reason: &'static str,
+        /// What the model and the client may know.
+        message: String,
+        /// Whether the same call may succeed a little later.
+        retryable: bool,
+        /// The whole story for the log, where there is more of it.
+        source: Option<Source>,
+    },
+    /// Talon's own mistake: logged whole, generic outside.
+    Defect {
+        /// The whole story for the log.
+        source: Source,
+    },
+}
+
+/// A cause, shared so that an error can be cloned.
+pub type Source = Arc<dyn Error + Send + Sync + 'static>;
+
+/// How many causes [`CallError::detail`] follows. Chains are a handful long; one that is longer is a loop.
+const MAX_CAUSES: usize = 16;
+
+impl CallError {
+    /// A refusal that will be the same the next time.
+    #[must_use]
+    pub fn refused(reason: &'static str, message: impl Into<String>) -> Self {
+        Self::Refused { reason, message: message.into(), retryable: false, source: None }
+    }
+
+    /// A fault that may be gone the next time.
+    #[must_use]
+    pub fn fault(reason: &'static str, message: impl Into<String>) -> Self {
+        Self::Fault { reason, message: message.into(), retryable: true, source: None }
+    }
+
+    /// A mistake of the host.
+    #[must_use]
+    pub fn defect(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Defect { source: Arc::from(source.into()) }
+    }
+
+    /// The same error with a cause, which makes `rescue` log it.
+    #[must_use]
+    pub fn caused_by(mut self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        let (Self::Refused { source, .. } | Self::Fault { source, .. }) = &mut self else { return self };
+        *source = Some(Arc::from(cause.into()));
+        self
+    }
+
+    /// The same error, saying whether a retry can help. A defect never says so.
+    #[must_use]
+    pub fn with_retryable(mut self, can_retry: bool) -> Self {
+        if let Self::Refused { retryable, .. } | Self::Fault { retryable, .. } = &mut self {
+            *retryable = can_retry;
+        }
+        self
+    }
+
+    /// The word for programs.
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Refused { reason, .. } | Self::Fault { reason, .. } => reason,
+            Self::Defect { .. } => reason::INTERNAL,
+        }
+    }
+
+    /// How a call ends that meets this error. A defect is a host fault to the outside.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        match *self {
+            Self::Refused { reason, retryable, .. } => Outcome::Refused { reason, retryable },
+            Self::Fault { reason, retryable, .. } => Outcome::HostFault { reason, retryable },
+            Self::Defect { .. } => Outcome::HostFault { reason: reason::INTERNAL, retryable: false },
+        }
+    }
+
+    /// The message and all its causes, for the log and for nobody else.
+    #[must_use]
+    pub fn detail(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = self.source();
+        for _ in 0..MAX_CAUSES {
+            let Some(error) = cause else { break };
+            // Writing to a String does not fail.
+            let _ = write!(text, ": {error}");
+            cause = error.source();
+        }
+        text
+    }
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused { message, .. } | Self::Fault { message, .. } => f.write_str(message),
+            Self::Defect { .. } => f.write_str("internal error"),
+        }
+    }
+}
+
+impl Error for CallError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Refused { source, .. } | Self::Fault { source, .. } => {
+                source.as_ref().map(|s| s.as_ref() as _)
+            }
+            Self::Defect { source } => Some(source.as_ref()),
+        }
+    }
+}
+
+impl From<Infallible> for CallError {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
+}
+
+/// What tower's own layers fail with: a [`CallError`] that passed through them is taken out again, anything else
+/// is a defect, because nobody said what it means to a caller.
+impl From<Box<dyn Error + Send + Sync>> for CallError {
+    fn from(error: Box<dyn Error + Send + Sync>) -> Self {
+        match error.downcast::<Self>() {
+            Ok(own) => *own,
+            Err(foreign) => Self::defect(foreign),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_outside_learns_nothing_of_a_defect_and_the_log_everything() {
+        let cause = std::io::Error::other("table /etc/secret is locked");
+        let error = CallError::defect(cause);
+        assert_eq!(error.to_string(), "internal error");
+        assert_eq!(error.detail(), "internal error: table /etc/secret is locked");
+        assert_eq!(error.outcome(), Outcome::HostFault { reason: "internal", retryable: false });
+    }
+
+    #[test]
+    fn a_call_error_survives_being_boxed() {
+        let boxed: Box<dyn Error + Send + Sync> = CallError::refused(reason::OVERLOADED, "full").into();
+        assert_eq!(CallError::from(boxed).reason(), "overloaded");
+        let foreign: Box<dyn Error + Send + Sync> = "no idea".into();
+        assert_eq!(CallError::from(foreign).reason(), "internal");
+    }
+
+    /// An error that names itself as its cause.
+    #[derive(Debug, thiserror::Error)]
+    #[error("again")]
+    struct Endless {
+        source: &'static Endless,
+    }
+
+    #[test]
+    fn a_chain_without_an_end_has_one() {
+        static ENDLESS: Endless = Endless { source: &ENDLESS };
+        let error = CallError::defect(Endless { source: &ENDLESS });
+        assert_eq!(error.detail().matches("again").count(), MAX_CAUSES);
+    }
+
+    #[test]
+    fn causes_are_kept() {
+        let error = CallError::fault(reason::DIED, "gone").caused_by("signal 9").with_retryable(false);
+        assert_eq!(error.detail(), "gone: signal 9");
+        assert_eq!(error.outcome(), Outcome::HostFault { reason: "died", retryable: false });
+    }
+}

@@ -1,0 +1,54 @@
+//! The words for programs: why a call ended otherwise than well.
+//!
+//! They are part of the wire contract (`ExecuteResponse.reason` of `talon.host.v1`) and label metrics, so the set
+//! is closed: a host that brings errors of its own picks the nearest word.
+
+/// No plugin has that name.
+pub const UNKNOWN_PLUGIN: &str = "unknown_plugin";
+/// The plugin has no action of that name.
+pub const UNKNOWN_ACTION: &str = "unknown_action";
+/// An argument is missing, unknown, of the wrong type, or the host's to fill.
+pub const BAD_ARGUMENTS: &str = "bad_arguments";
+/// Only a person may run the action, and a model asked.
+pub const USER_ONLY: &str = "user_only";
+/// The arguments are larger than the limit.
+pub const ARGUMENTS_TOO_LARGE: &str = "arguments_too_large";
+/// The plugin's answer is not a valid answer to this call.
+pub const BAD_RESULT: &str = "bad_result";
+/// The plugin's answer is larger than the transport takes.
+pub const TOO_LARGE: &str = "too_large";
+/// All places are taken and the queue is full, or the time ran out in the queue.
+pub const OVERLOADED: &str = "overloaded";
+/// The plugin failed too often and is left alone for a while.
+pub const BREAKER_OPEN: &str = "breaker_open";
+/// The plugin took longer than the call may last.
+pub const TIMED_OUT: &str = "timed_out";
+/// The plugin's process ended during the call.
+pub const DIED: &str = "died";
+/// The plugin is not there: stopped, failed, or still on its way.
+pub const UNAVAILABLE: &str = "unavailable";
+/// The plugin answered with a gRPC error instead of a result.
+pub const PLUGIN_ERROR: &str = "plugin_error";
+/// The host's own mistake.
+pub const INTERNAL: &str = "internal";
+/// The tool said no.
+pub const TOOL_ERROR: &str = "tool_error";
+
+/// Every word above.
+pub const ALL: [&str; 15] = [
+    UNKNOWN_PLUGIN,
+    UNKNOWN_ACTION,
+    BAD_ARGUMENTS,
+    USER_ONLY,
+    ARGUMENTS_TOO_LARGE,
+    BAD_RESULT,
+    TOO_LARGE,
+    OVERLOADED,
+    BREAKER_OPEN,
+    TIMED_OUT,
+    DIED,
+    UNAVAILABLE,
+    PLUGIN_ERROR,
+    INTERNAL,
+    TOOL_ERROR,
+];

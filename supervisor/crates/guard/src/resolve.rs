@@ -1,0 +1,254 @@
+//! Holds a call against what its plugin declared, before anything of it reaches the plugin.
+//!
+//! In this order: the plugin exists, its capabilities are known, it has the action, the caller may run it
+//! (`user_only` is for people and programs, not for models), the arguments are not too large, and each is known,
+//! present where required and of its type (see [`arguments`](self#arguments)). Then the host's own values are
+//! filled in: the declared name, the session context that the action asks for *and* the operator grants, the
+//! operator's credentials. All problems of the arguments are told at once, with the nearest names, so that a
+//! model can repair its call in one step.
+//!
+//! The directory is read on each call, so capabilities that were refreshed count at once. A plugin whose
+//! capabilities were never read is refused as `unavailable`, retryable: without them there is no telling whether
+//! a model may run the action.
+//!
+//! # Arguments
+//!
+//! Arguments are strings on the wire. `type` says how to read one: `string` (and the empty type) as it is,
+//! `integer`, `number` and `boolean` in their JSON spelling (`5`, `-1.5`, `true`), `array` and `object` as JSON
+//! text. An unknown type is not checked. The value is then held against the parameter's JSON Schema fragment:
+//! `type`, `enum`, `const`, `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `minLength`,
+//! `maxLength`, `pattern`, `items`, `required` and `properties`. Other keywords are ignored, and so is a schema
+//! that is no JSON object or is too large: the check spares a plugin mistaken calls, it does not replace the
+//! plugin's own.
+//!
+//! An argument named in `inject_context_args` is the host's: a caller that sends it is refused, and it never
+//! counts as missing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use pin_project_lite::pin_project;
+use talon_proto::plugin::{Action, CredentialHeader};
+use tower::util::Oneshot;
+use tower_layer::Layer;
+use tower_service::Service;
+
+use crate::call::{Call, Origin};
+use crate::error::CallError;
+
+mod arguments;
+mod error;
+mod nearest;
+mod schema;
+
+pub use arguments::Problems;
+pub use error::{Others, ResolveError};
+use schema::Patterns;
+
+/// The size of all arguments of a call, names and values: the 1 MiB. Larger input belongs in a file that
+/// the tool is pointed at. Set with [`ResolveLayer::max_argument_bytes`].
+pub const DEFAULT_MAX_ARGUMENT_BYTES: usize = 1024 * 1024;
+
+/// How `resolve` sees the plugins. Read on each call.
+pub trait Directory: Clone + Send + Sync + 'static {
+    /// What is known of the plugin with this configured name; `None` if there is none.
+    fn target(&self, plugin: &str) -> Option<Target>;
+    /// The configured names of all plugins, for "did you mean" in the refusal.
+    fn names(&self) -> Vec<String>;
+}
+
+/// What is known of one plugin.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// The name it declared for itself.
+    pub declared_name: String,
+    /// Its actions by name.
+    pub actions: Arc<BTreeMap<String, Action>>,
+    /// Whether they are known at all.
+    pub ready: Readiness,
+}
+
+/// Whether a plugin's capabilities are known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Readiness {
+    /// They were read, now or from an earlier process.
+    Known,
+    /// They were never read: the call is refused as `unavailable`.
+    NotYet {
+        /// Why, in words that end with what to do next, such as `it is starting; try again in a moment`.
+        reason: String,
+        /// Whether waiting helps; it does not for a plugin that failed for good or is switched off.
+        retryable: bool,
+    },
+}
+
+/// What the operator lets one plugin have of the host's values. Default: nothing.
+#[derive(Clone, Default, PartialEq)]
+pub struct Grants {
+    /// Names of session-context values it may be given, if its action asks for them.
+    pub context: BTreeSet<String>,
+    /// Credentials that travel with each of its calls.
+    pub credentials: BTreeMap<String, CredentialHeader>,
+}
+
+/// Shows the names of the credentials, never their values.
+impl fmt::Debug for Grants {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Grants")
+            .field("context", &self.context)
+            .field("credentials", &self.credentials.keys())
+            .finish()
+    }
+}
+
+/// Makes [`Resolve`] services.
+#[derive(Debug, Clone)]
+pub struct ResolveLayer<D> {
+    rules: Rules<D>,
+}
+
+impl<D: Directory> ResolveLayer<D> {
+    /// A layer that asks `directory` and gives plugins what `grants` holds.
+    #[must_use]
+    pub fn new(directory: D, grants: Grants) -> Self {
+        let patterns = Arc::default();
+        let max_argument_bytes = DEFAULT_MAX_ARGUMENT_BYTES;
+        Self { rules: Rules { directory, grants: Arc::new(grants), max_argument_bytes, patterns } }
+    }
+
+    /// Limits the arguments, names and values, injected ones included. Default [`DEFAULT_MAX_ARGUMENT_BYTES`].
+    #[must_use]
+    pub fn max_argument_bytes(mut self, bytes: usize) -> Self {
+        self.rules.max_argument_bytes = bytes;
+        self
+    }
+}
+
+impl<D: Clone, S> Layer<S> for ResolveLayer<D> {
+    type Service = Resolve<D, S>;
+    fn layer(&self, inner: S) -> Resolve<D, S> {
+        Resolve { rules: self.rules.clone(), inner }
+    }
+}
+
+/// Refuses calls that their plugin did not declare: see the [module](self).
+#[derive(Debug, Clone)]
+pub struct Resolve<D, S> {
+    rules: Rules<D>,
+    inner: S,
+}
+
+#[derive(Debug, Clone)]
+struct Rules<D> {
+    directory: D,
+    grants: Arc<Grants>,
+    max_argument_bytes: usize,
+    patterns: Arc<Patterns>,
+}
+
+impl<D: Directory> Rules<D> {
+    /// Checks the call and fills in the host's values.
+    fn apply(&self, call: &mut Call) -> Result<(), ResolveError> {
+        let Some(target) = self.directory.target(&call.plugin) else {
+            return Err(ResolveError::unknown_plugin(call, &self.directory.names()));
+        };
+        if let Readiness::NotYet { reason, retryable } = target.ready {
+            return Err(ResolveError::NotAvailable { plugin: call.plugin.clone(), reason, retryable });
+        }
+        let Some(action) = target.actions.get(&call.action) else {
+            return Err(ResolveError::unknown_action(call, &target.actions));
+        };
+        if action.user_only && call.origin == Origin::Model {
+            return Err(ResolveError::UserOnly { action: call.action.clone() });
+        }
+        self.check_size(call)?;
+        let problems = arguments::check(action, &call.args, &self.patterns);
+        if !problems.is_empty() {
+            return Err(ResolveError::bad_arguments(call, action, problems));
+        }
+        self.inject(call, action)?;
+        call.declared_name = target.declared_name;
+        call.credentials.clone_from(&self.grants.credentials);
+        Ok(())
+    }
+
+    fn check_size(&self, call: &Call) -> Result<(), ResolveError> {
+        let bytes = call.args.iter().map(|(name, value)| name.len() + value.len()).sum();
+        let limit = self.max_argument_bytes;
+        if bytes <= limit {
+            return Ok(());
+        }
+        Err(ResolveError::ArgumentsTooLarge { action: call.action.clone(), bytes, limit })
+    }
+
+    /// Context ∩ grants ∩ what the action asks for. A value the caller's session lacks, or that is empty, is not
+    /// sent.
+    fn inject(&self, call: &mut Call, action: &Action) -> Result<(), ResolveError> {
+        let wanted = action.inject_context_args.iter().filter(|name| self.grants.context.contains(*name));
+        let mut injected = false;
+        for name in wanted {
+            if let Some(value) = call.context.get(name).filter(|value| !value.is_empty()) {
+                call.args.insert(name.clone(), value.clone());
+                injected = true;
+            }
+        }
+        if injected { self.check_size(call) } else { Ok(()) }
+    }
+}
+
+impl<D, S> Service<Call> for Resolve<D, S>
+where
+    D: Directory,
+    S: Service<Call> + Clone,
+    S::Error: Into<CallError>,
+{
+    type Response = S::Response;
+    type Error = CallError;
+    type Future = ResponseFuture<S>;
+
+    /// Always ready: a refused call must not wait for the plugin.
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), CallError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, mut call: Call) -> Self::Future {
+        match self.rules.apply(&mut call) {
+            Ok(()) => ResponseFuture { future: Some(Oneshot::new(self.inner.clone(), call)), refused: None },
+            Err(error) => ResponseFuture { future: None, refused: Some(error) },
+        }
+    }
+}
+
+pin_project! {
+    /// The answer to one call, or a refusal.
+    pub struct ResponseFuture<S>
+    where
+        S: Service<Call>,
+    {
+        #[pin]
+        future: Option<Oneshot<S, Call>>,
+        refused: Option<ResolveError>,
+    }
+}
+
+impl<S> Future for ResponseFuture<S>
+where
+    S: Service<Call>,
+    S::Error: Into<CallError>,
+{
+    type Output = Result<S::Response, CallError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        match this.future.as_mut().as_pin_mut() {
+            Some(future) => Poll::Ready(ready!(future.poll(cx)).map_err(Into::into)),
+            None => Poll::Ready(Err(this.refused.take().expect("polled after it was done").into())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,152 @@
+//! Holds the arguments of a call against the parameters of its action.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde_json::Value;
+use talon_proto::plugin::{Action, Parameter};
+
+use super::nearest::nearest;
+use super::schema::{Budget, Patterns, Schema, is_integer};
+use crate::text::{Quoted, prefix};
+
+/// Problems told in one refusal; the rest is counted.
+const MAX_PROBLEMS: usize = 8;
+
+/// Parameters named in one refusal; the rest is counted.
+const MAX_SIGNATURE: usize = 16;
+
+/// A declared type is a word. A longer one is not shown whole.
+const MAX_TYPE_BYTES: usize = 32;
+
+/// What is wrong with the arguments of one call, bounded.
+#[derive(Debug, Clone, Default)]
+pub struct Problems {
+    told: Vec<String>,
+    more: usize,
+}
+
+impl Problems {
+    /// Whether nothing is wrong.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.told.is_empty()
+    }
+
+    fn add(&mut self, problem: impl FnOnce() -> String) {
+        if self.told.len() < MAX_PROBLEMS { self.told.push(problem()) } else { self.more += 1 }
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.told.join("; "))?;
+        if self.more > 0 { write!(f, "; and {} more", self.more) } else { Ok(()) }
+    }
+}
+
+/// All that is wrong with the arguments.
+pub(super) fn check(action: &Action, args: &BTreeMap<String, String>, patterns: &Patterns) -> Problems {
+    let mut problems = Problems::default();
+    let mut budget = Budget::default();
+    let is_injected = |name: &str| action.inject_context_args.iter().any(|injected| injected == name);
+
+    for (name, value) in args {
+        if is_injected(name) {
+            problems.add(|| format!("argument {} is filled by the host, leave it out", Quoted(name)));
+        } else if let Some(parameter) = action.parameters.iter().find(|parameter| parameter.name == *name) {
+            if let Err(must) = check_value(parameter, value, patterns, &mut budget) {
+                problems.add(|| format!("argument {} {must}", Quoted(name)));
+            }
+        } else {
+            problems.add(|| unknown(name, action));
+        }
+    }
+    for parameter in &action.parameters {
+        if parameter.required && !args.contains_key(&parameter.name) && !is_injected(&parameter.name) {
+            problems.add(|| format!("argument {} is missing", Quoted(&parameter.name)));
+        }
+    }
+    problems
+}
+
+/// What the action takes, in one sentence.
+pub(super) fn signature(action: &Action) -> String {
+    let own = |p: &&Parameter| !action.inject_context_args.contains(&p.name);
+    let total = action.parameters.iter().filter(own).count();
+    if total == 0 {
+        return "It takes no arguments".to_owned();
+    }
+    let shown: Vec<String> = action
+        .parameters
+        .iter()
+        .filter(own)
+        .take(MAX_SIGNATURE)
+        .map(|p| {
+            let required = if p.required { ", required" } else { "" };
+            format!("{} ({}{required})", Quoted(&p.name), type_word(p))
+        })
+        .collect();
+    let more = total - shown.len();
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("It takes {}{rest}", shown.join(", "))
+}
+
+fn type_word(parameter: &Parameter) -> &str {
+    if parameter.r#type.is_empty() { "string" } else { prefix(&parameter.r#type, MAX_TYPE_BYTES) }
+}
+
+fn unknown(name: &str, action: &Action) -> String {
+    let near = nearest(name, action.parameters.iter().map(|parameter| parameter.name.as_str()));
+    match near.first() {
+        Some(meant) => format!("argument {} is unknown, did you mean {}?", Quoted(name), Quoted(meant)),
+        None => format!("argument {} is unknown", Quoted(name)),
+    }
+}
+
+/// What the value must be and is not.
+fn check_value(
+    parameter: &Parameter,
+    value: &str,
+    patterns: &Patterns,
+    budget: &mut Budget,
+) -> Result<(), Cow<'static, str>> {
+    let readings = read(&parameter.r#type, value)?;
+    let Some(schema) = Schema::parse(&parameter.schema) else {
+        if !parameter.schema.is_empty() {
+            tracing::debug!(parameter = %Quoted(&parameter.name), "its schema is no usable JSON object and is ignored");
+        }
+        return Ok(());
+    };
+    let mut first = None;
+    for reading in readings.into_iter().flatten() {
+        match schema.check(&reading, patterns, budget) {
+            Ok(()) => return Ok(()),
+            Err(must) => first = first.or(Some(must)),
+        }
+    }
+    first.map_or(Ok(()), |must| Err(must.into()))
+}
+
+/// How a value may be read under a declared type. An unknown type leaves two readings, of which one has to please
+/// the schema.
+fn read(declared: &str, value: &str) -> Result<[Option<Value>; 2], Cow<'static, str>> {
+    let json = || serde_json::from_str::<Value>(value).ok();
+    let one = |reading: Option<Value>, must: &'static str| match reading {
+        Some(value) => Ok([Some(value), None]),
+        None => Err(must.into()),
+    };
+    match declared {
+        "" | "string" => Ok([Some(Value::from(value)), None]),
+        "integer" => one(json().filter(is_integer), "must be an integer, such as 5"),
+        "number" => one(json().filter(Value::is_number), "must be a number, such as 1.5"),
+        "boolean" => one(json().filter(Value::is_boolean), "must be true or false"),
+        "array" => one(json().filter(Value::is_array), "must be a JSON array, such as [\"a\"]"),
+        "object" => one(json().filter(Value::is_object), "must be a JSON object, such as {\"a\": 1}"),
+        _ => Ok([Some(Value::from(value)), json()]),
+    }
+}
+
+#[cfg(test)]
+mod tests;

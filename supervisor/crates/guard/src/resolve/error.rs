@@ -1,0 +1,158 @@
+//! The texts of refusals. They are read by models, so each says what is wrong and what would be right.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use talon_proto::plugin::Action;
+
+use super::arguments::{Problems, signature};
+use super::nearest::nearest;
+use crate::call::Call;
+use crate::error::CallError;
+use crate::reason;
+use crate::text::Quoted;
+
+/// Names listed in one message when none is near.
+const MAX_LISTED: usize = 10;
+
+/// Why a call was refused.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ResolveError {
+    /// No plugin has that name.
+    #[error("plugin {} not found; {others}", Quoted(.plugin))]
+    UnknownPlugin {
+        /// The name that was asked for.
+        plugin: String,
+        /// The names there are.
+        others: Others,
+    },
+    /// The plugin's capabilities were never read.
+    #[error("plugin {} is not available: {reason}", Quoted(.plugin))]
+    NotAvailable {
+        /// The plugin that was called.
+        plugin: String,
+        /// Why, in the words of the directory.
+        reason: String,
+        /// Whether waiting helps.
+        retryable: bool,
+    },
+    /// The plugin has no such action.
+    #[error("action {} not found in plugin {}; {others}", Quoted(.action), Quoted(.plugin))]
+    UnknownAction {
+        /// The plugin that was called.
+        plugin: String,
+        /// The name that was asked for.
+        action: String,
+        /// The names it has.
+        others: Others,
+    },
+    /// Only a person may run the action.
+    #[error("action {} can only be invoked by the user, not the LLM", Quoted(.action))]
+    UserOnly {
+        /// The action.
+        action: String,
+    },
+    /// Names and values of all arguments together are too large.
+    #[error(
+        "the arguments of action {} are too large: {bytes} bytes of at most {limit}; \
+         put large input into a file and pass its path",
+        Quoted(.action)
+    )]
+    ArgumentsTooLarge {
+        /// The action.
+        action: String,
+        /// Their size.
+        bytes: usize,
+        /// What is allowed.
+        limit: usize,
+    },
+    /// An argument is missing, unknown, of the wrong type, or the host's to fill.
+    #[error("bad arguments for action {} of plugin {}: {problems}. {signature}", Quoted(.action), Quoted(.plugin))]
+    BadArguments {
+        /// The plugin that was called.
+        plugin: String,
+        /// The action.
+        action: String,
+        /// What is wrong with which argument.
+        problems: Problems,
+        /// What the action takes.
+        signature: String,
+    },
+}
+
+impl ResolveError {
+    pub(super) fn unknown_plugin(call: &Call, names: &[String]) -> Self {
+        let others = Others::of(&call.plugin, names.iter().map(String::as_str));
+        Self::UnknownPlugin { plugin: call.plugin.clone(), others }
+    }
+
+    pub(super) fn unknown_action(call: &Call, actions: &BTreeMap<String, Action>) -> Self {
+        Self::UnknownAction {
+            plugin: call.plugin.clone(),
+            action: call.action.clone(),
+            others: Others::of(&call.action, actions.keys().map(String::as_str)),
+        }
+    }
+
+    pub(super) fn bad_arguments(call: &Call, action: &Action, problems: Problems) -> Self {
+        Self::BadArguments {
+            plugin: call.plugin.clone(),
+            action: call.action.clone(),
+            problems,
+            signature: signature(action),
+        }
+    }
+}
+
+impl From<ResolveError> for CallError {
+    fn from(error: ResolveError) -> Self {
+        let message = error.to_string();
+        match error {
+            ResolveError::UnknownPlugin { .. } => Self::refused(reason::UNKNOWN_PLUGIN, message),
+            ResolveError::NotAvailable { retryable, .. } => {
+                Self::fault(reason::UNAVAILABLE, message).with_retryable(retryable)
+            }
+            ResolveError::UnknownAction { .. } => Self::refused(reason::UNKNOWN_ACTION, message),
+            ResolveError::UserOnly { .. } => Self::refused(reason::USER_ONLY, message),
+            ResolveError::ArgumentsTooLarge { .. } => Self::refused(reason::ARGUMENTS_TOO_LARGE, message),
+            ResolveError::BadArguments { .. } => Self::refused(reason::BAD_ARGUMENTS, message),
+        }
+    }
+}
+
+/// What might have been meant by a name that does not exist, bounded: the nearest names, or some if none is near.
+#[derive(Debug, Clone, Default)]
+pub struct Others {
+    near: Vec<String>,
+    some: Vec<String>,
+    total: usize,
+}
+
+impl Others {
+    /// What of `names` might have been meant by `name`.
+    #[must_use]
+    pub fn of<'n>(name: &str, names: impl Iterator<Item = &'n str> + Clone) -> Self {
+        let some = names.clone().take(MAX_LISTED).map(str::to_owned).collect();
+        Self { near: nearest(name, names.clone()), some, total: names.count() }
+    }
+}
+
+impl fmt::Display for Others {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |names: &[String]| -> String {
+            names.iter().map(|name| Quoted(name).to_string()).collect::<Vec<_>>().join(", ")
+        };
+        if !self.near.is_empty() {
+            return write!(f, "did you mean {}?", list(&self.near));
+        }
+        if self.some.is_empty() {
+            return f.write_str("there is none");
+        }
+        let are = if self.total == 1 { "is" } else { "are" };
+        write!(f, "there {are} {}", list(&self.some))?;
+        match self.total - self.some.len() {
+            0 => Ok(()),
+            more => write!(f, " and {more} more"),
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! "Did you mean": the names nearest to one that does not exist.
+
+/// Suggestions in one message: enough to hit the meant one, few enough to read.
+const MAX_SUGGESTIONS: usize = 3;
+
+/// Names considered. More would make a refusal dearer than a call; what stands further back is not suggested.
+const MAX_CANDIDATES: usize = 1000;
+
+/// Names are at most 64 characters by contract. The comparison is quadratic in the length, and nobody mistypes a
+/// name into one that is longer than this.
+const MAX_COMPARED_CHARS: usize = 80;
+
+/// The nearest names, nearest first; empty if none is near. Near is one edit in three characters, upper and
+/// lower case and `-` and `_` being the same.
+pub(super) fn nearest<'n>(name: &str, candidates: impl Iterator<Item = &'n str>) -> Vec<String> {
+    if name.len() > MAX_COMPARED_CHARS {
+        return Vec::new();
+    }
+    let folded = fold(name);
+    let allowed = (folded.chars().count() / 3).max(1);
+    let mut near: Vec<(usize, &str)> = candidates
+        .take(MAX_CANDIDATES)
+        .filter(|candidate| candidate.len() <= MAX_COMPARED_CHARS)
+        .filter_map(|candidate| {
+            let distance = strsim::osa_distance(&folded, &fold(candidate));
+            (distance <= allowed).then_some((distance, candidate))
+        })
+        .collect();
+    near.sort_unstable();
+    near.truncate(MAX_SUGGESTIONS);
+    near.into_iter().map(|(_, candidate)| candidate.to_owned()).collect()
+}
+
+fn fold(name: &str) -> String {
+    name.chars().map(|c| if c == '-' { '_' } else { c.to_ascii_lowercase() }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suggests_what_was_probably_meant() {
+        let names = ["search", "list-files", "read_range"];
+        assert_eq!(nearest("serach", names.into_iter()), ["search"]);
+        assert_eq!(nearest("list_files", names.into_iter()), ["list-files"]);
+        assert_eq!(nearest("Search", names.into_iter()), ["search"]);
+        assert!(nearest("quantum", names.into_iter()).is_empty());
+    }
+
+    #[test]
+    fn is_bounded() {
+        let names: Vec<String> = (0..10_000).map(|i| format!("name{i}")).collect();
+        assert!(nearest("name", names.iter().map(String::as_str)).len() <= MAX_SUGGESTIONS);
+        assert!(nearest(&"n".repeat(1_000_000), names.iter().map(String::as_str)).is_empty());
+    }
+}

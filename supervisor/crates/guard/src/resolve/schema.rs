@@ -1,0 +1,285 @@
+//! A small, bounded checker for the JSON Schema fragments that plugins attach to parameters.
+//!
+//! The keywords it knows are listed in [`resolve`](super#arguments). Both sides are untrusted, so everything has
+//! an end: the size of the schema, the depth, the number of steps over one call, the size of a pattern and of the
+//! text it is matched against. What lies beyond an end counts as valid.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use regex::{Regex, RegexBuilder};
+use serde_json::{Map, Value};
+
+use crate::text::{Quoted, prefix};
+
+/// Larger schema texts are ignored. Generated schemas of one parameter have a few hundred bytes.
+const MAX_SCHEMA_BYTES: usize = 64 * 1024;
+
+/// Deeper values are not looked into. Twice what hand-written arguments reach.
+const MAX_DEPTH: usize = 32;
+
+/// Values compared or visited for one call: a few milliseconds of work.
+const MAX_STEPS: usize = 50_000;
+
+/// Longer patterns are ignored; those of real schemas fit in one line.
+const MAX_PATTERN_BYTES: usize = 1024;
+
+/// Patterns whose program is larger are ignored. Together with [`MAX_MATCHED_BYTES`] it bounds the product that
+/// a linear-time match costs.
+const MAX_PROGRAM_BYTES: usize = 64 * 1024;
+
+/// Text matched against patterns for one call; what is beyond is not matched.
+const MAX_MATCHED_BYTES: usize = 64 * 1024;
+
+/// Compiled patterns kept by one layer; when full, it starts over.
+const MAX_PATTERNS: usize = 128;
+
+/// Enumerated values shown in a refusal.
+const MAX_SHOWN_VALUES: usize = 8;
+
+/// How much of one enumerated value, or of a pattern, is shown.
+const MAX_SHOWN_BYTES: usize = 40;
+
+/// The work one call may still cause.
+#[derive(Debug)]
+pub(super) struct Budget {
+    steps: usize,
+    matched_bytes: usize,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self { steps: MAX_STEPS, matched_bytes: MAX_MATCHED_BYTES }
+    }
+}
+
+impl Budget {
+    fn step(&mut self) -> bool {
+        let left = self.steps > 0;
+        self.steps = self.steps.saturating_sub(1);
+        left
+    }
+
+    fn match_bytes(&mut self, bytes: usize) -> bool {
+        let fits = bytes <= self.matched_bytes;
+        if fits {
+            self.matched_bytes -= bytes;
+        }
+        fits
+    }
+}
+
+/// Patterns compiled so far, by text; `None` for those that are not usable. Compiling is by far the dearest part
+/// of a check, and the same few come with every call.
+#[derive(Debug, Default)]
+pub(super) struct Patterns(Mutex<HashMap<String, Option<Arc<Regex>>>>);
+
+impl Patterns {
+    fn get(&self, pattern: &str) -> Option<Arc<Regex>> {
+        if pattern.len() > MAX_PATTERN_BYTES {
+            return None;
+        }
+        // A panic elsewhere leaves a valid map.
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = known.get(pattern) {
+            return found.clone();
+        }
+        let compiled = RegexBuilder::new(pattern).size_limit(MAX_PROGRAM_BYTES).build().ok().map(Arc::new);
+        if known.len() >= MAX_PATTERNS {
+            known.clear();
+        }
+        known.insert(pattern.to_owned(), compiled.clone());
+        compiled
+    }
+}
+
+/// A schema fragment.
+#[derive(Debug)]
+pub(super) struct Schema(Map<String, Value>);
+
+impl Schema {
+    /// `None` for what is not a JSON object, and for what is too large.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        if text.is_empty() || text.len() > MAX_SCHEMA_BYTES {
+            return None;
+        }
+        match serde_json::from_str(text) {
+            Ok(Value::Object(keywords)) => Some(Self(keywords)),
+            _ => None,
+        }
+    }
+
+    /// What the value must be and is not.
+    pub(super) fn check(
+        &self,
+        value: &Value,
+        patterns: &Patterns,
+        budget: &mut Budget,
+    ) -> Result<(), String> {
+        Check { patterns, budget }.value(&self.0, value, 0)
+    }
+}
+
+struct Check<'c> {
+    patterns: &'c Patterns,
+    budget: &'c mut Budget,
+}
+
+impl Check<'_> {
+    fn value(&mut self, schema: &Map<String, Value>, value: &Value, depth: usize) -> Result<(), String> {
+        if depth > MAX_DEPTH || !self.budget.step() {
+            return Ok(());
+        }
+        check_type(schema, value)?;
+        self.choice(schema, value)?;
+        match value {
+            Value::Number(number) => check_range(schema, number.as_f64().unwrap_or(f64::NAN)),
+            Value::String(text) => self.text(schema, text),
+            Value::Array(items) => self.items(schema, items, depth),
+            Value::Object(fields) => self.fields(schema, fields, depth),
+            Value::Null | Value::Bool(_) => Ok(()),
+        }
+    }
+
+    fn choice(&mut self, schema: &Map<String, Value>, value: &Value) -> Result<(), String> {
+        if let Some(only) = schema.get("const")
+            && !same(only, value)
+        {
+            return Err(format!("must be {}", shown(only)));
+        }
+        let Some(Value::Array(choices)) = schema.get("enum") else { return Ok(()) };
+        for choice in choices {
+            if !self.budget.step() || same(choice, value) {
+                return Ok(());
+            }
+        }
+        let few: Vec<String> = choices.iter().take(MAX_SHOWN_VALUES).map(shown).collect();
+        let rest = if choices.len() > few.len() { ", …" } else { "" };
+        Err(format!("must be one of {}{rest}", few.join(", ")))
+    }
+
+    fn text(&mut self, schema: &Map<String, Value>, text: &str) -> Result<(), String> {
+        // Counting is linear, and the text is bounded by the size limit of the arguments.
+        let length = || text.chars().count() as u64;
+        if let Some(least) = schema.get("minLength").and_then(Value::as_u64)
+            && length() < least
+        {
+            return Err(format!("must have at least {least} characters"));
+        }
+        if let Some(most) = schema.get("maxLength").and_then(Value::as_u64)
+            && length() > most
+        {
+            return Err(format!("must have at most {most} characters"));
+        }
+        if let Some(Value::String(pattern)) = schema.get("pattern")
+            && let Some(regex) = self.patterns.get(pattern)
+            && self.budget.match_bytes(text.len())
+            && !regex.is_match(text)
+        {
+            return Err(format!("must match the pattern {}", Quoted(prefix(pattern, MAX_SHOWN_BYTES))));
+        }
+        Ok(())
+    }
+
+    fn items(&mut self, schema: &Map<String, Value>, items: &[Value], depth: usize) -> Result<(), String> {
+        let Some(Value::Object(each)) = schema.get("items") else { return Ok(()) };
+        for (i, item) in items.iter().enumerate() {
+            self.value(each, item, depth + 1).map_err(|must| within(&i.to_string(), &must))?;
+        }
+        Ok(())
+    }
+
+    fn fields(
+        &mut self,
+        schema: &Map<String, Value>,
+        fields: &Map<String, Value>,
+        depth: usize,
+    ) -> Result<(), String> {
+        if let Some(Value::Array(required)) = schema.get("required") {
+            for name in required.iter().filter_map(Value::as_str) {
+                if self.budget.step() && !fields.contains_key(name) {
+                    return Err(format!("must have a field {}", Quoted(name)));
+                }
+            }
+        }
+        let Some(Value::Object(properties)) = schema.get("properties") else { return Ok(()) };
+        for (name, field) in fields {
+            if let Some(Value::Object(of_field)) = properties.get(name) {
+                self.value(of_field, field, depth + 1).map_err(|must| within(name, &must))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_type(schema: &Map<String, Value>, value: &Value) -> Result<(), String> {
+    let fits = |word: &str| match word {
+        "string" => value.is_string(),
+        "integer" => is_integer(value),
+        "number" => value.is_number(),
+        "boolean" => value.is_boolean(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        "null" => value.is_null(),
+        // A word of no schema language is not held against the value.
+        _ => true,
+    };
+    match schema.get("type") {
+        Some(Value::String(word)) if !fits(word) => Err(format!("must be of type {}", shown_text(word))),
+        Some(Value::Array(words)) => {
+            let mut words = words.iter().filter_map(Value::as_str).take(MAX_SHOWN_VALUES).peekable();
+            if words.peek().is_none() || words.clone().any(fits) {
+                return Ok(());
+            }
+            let list: Vec<&str> = words.map(shown_text).collect();
+            Err(format!("must be of type {}", list.join(" or ")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// JSON Schema counts 5.0 among the integers.
+pub(super) fn is_integer(value: &Value) -> bool {
+    value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|n| n.fract() == 0.0)
+}
+
+fn check_range(schema: &Map<String, Value>, number: f64) -> Result<(), String> {
+    let limit = |keyword| schema.get(keyword).and_then(Value::as_f64);
+    let broken = |says: &str, than: f64| Err(format!("must be {says} {than}"));
+    match (limit("minimum"), limit("exclusiveMinimum"), limit("maximum"), limit("exclusiveMaximum")) {
+        (Some(least), ..) if number < least => broken("at least", least),
+        (_, Some(below), ..) if number <= below => broken("greater than", below),
+        (_, _, Some(most), _) if number > most => broken("at most", most),
+        (.., Some(above)) if number >= above => broken("less than", above),
+        _ => Ok(()),
+    }
+}
+
+/// Equality as JSON Schema has it: 1 and 1.0 are the same number.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+        _ => a == b,
+    }
+}
+
+/// The path grows to the left while the error travels out; it is bounded by the depth and by what is shown of
+/// each name.
+fn within(name: &str, must: &str) -> String {
+    let (path, must) = must.strip_prefix("at ").and_then(|rest| rest.split_once(": ")).unwrap_or(("", must));
+    let dot = if path.is_empty() { "" } else { "." };
+    format!("at {}{dot}{path}: {must}", shown_text(name))
+}
+
+fn shown(value: &Value) -> String {
+    let text = value.to_string();
+    let start = prefix(&text, MAX_SHOWN_BYTES);
+    if start.len() < text.len() { format!("{start}…") } else { text }
+}
+
+fn shown_text(text: &str) -> &str {
+    prefix(text, MAX_SHOWN_BYTES)
+}
+
+#[cfg(test)]
+mod tests;

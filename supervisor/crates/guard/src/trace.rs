@@ -1,0 +1,280 @@
+//! Puts every call into a span and counts how it ended.
+//!
+//! It stands outermost, so that it sees every outcome, refusals included, and also the calls whose caller went
+//! away (`cancelled`).
+//!
+//! The span is called `call` and carries the call's id, plugin, action and origin; at its end follow outcome,
+//! reason and duration. It has the level of errors so that whatever is logged inside it names its call.
+//!
+//! # Metrics
+//!
+//! | name | labels | what |
+//! |---|---|---|
+//! | `talon_guard_calls_total` | plugin, outcome, reason | calls that ended |
+//! | `talon_guard_call_duration_seconds` | plugin, outcome | how long they took, waiting included |
+//! | `talon_guard_bytes_in_total` | plugin | bytes of text before the guard |
+//! | `talon_guard_bytes_out_total` | plugin | bytes of text after it, without the envelope |
+//! | `talon_guard_bytes_left_out_total` | plugin | bytes that a size limit left out |
+//! | `talon_guard_truncated_total` | plugin | answers of which a size limit left something out |
+//! | `talon_guard_structured_as_text_total` | plugin | structured content that did not parse |
+//! | `talon_guard_neutralised_total` | plugin, family | control syntax made inert |
+//!
+//! Every label is bounded: `plugin` is a name from the configuration, never from a call, `outcome`, `reason` and
+//! `family` are closed sets. The action is in the span and in no label: a caller can make up actions, and a
+//! plugin may declare hundreds. The series are registered when the layer is made; with no recorder installed by
+//! then, recording costs nothing, and one installed later sees only the families.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use metrics::{Counter, Histogram, Unit};
+use pin_project_lite::pin_project;
+use tokio::time::Instant;
+use tower_layer::Layer;
+use tower_service::Service;
+use tracing::Span;
+
+use crate::answer::{Outcome, Report};
+use crate::call::Call;
+use crate::reason;
+use crate::text::prefix;
+use crate::wrap::Guarded;
+
+/// The `plugin` label of calls to plugins that do not exist. No plugin can have this name.
+pub const UNKNOWN_PLUGIN_LABEL: &str = "(unknown)";
+
+/// How much of a caller's text a span field holds: names and ids are at most 64 and 128 characters by contract.
+const MAX_FIELD_BYTES: usize = 128;
+
+/// The reason label of words that are not in [`reason::ALL`].
+const OTHER: &str = "other";
+
+/// The outcome of a call whose caller went away before there was one.
+const CANCELLED: &str = "cancelled";
+
+const OUTCOMES: [&str; 5] = ["ok", reason::TOOL_ERROR, "refused", "host_fault", CANCELLED];
+
+/// Tells the installed metrics recorder what the series mean. Once is enough.
+pub fn describe() {
+    use metrics::{describe_counter as counter, describe_histogram as histogram};
+    counter!("talon_guard_calls_total", Unit::Count, "Calls that ended, by outcome and reason");
+    histogram!("talon_guard_call_duration_seconds", Unit::Seconds, "How long calls took, waiting included");
+    counter!("talon_guard_bytes_in_total", Unit::Bytes, "Text before the guard");
+    counter!("talon_guard_bytes_out_total", Unit::Bytes, "Text after the guard, without the envelope");
+    counter!("talon_guard_bytes_left_out_total", Unit::Bytes, "Text that a size limit left out");
+    counter!("talon_guard_truncated_total", Unit::Count, "Answers of which a size limit left something out");
+    counter!("talon_guard_structured_as_text_total", Unit::Count, "Structured content that did not parse");
+    counter!("talon_guard_neutralised_total", Unit::Count, "Control syntax made inert, by family");
+}
+
+/// Makes [`Trace`] services.
+#[derive(Debug, Clone)]
+pub struct TraceLayer {
+    meters: Arc<Meters>,
+}
+
+impl TraceLayer {
+    /// A layer for the calls of one plugin, which must be a configured name: it becomes a metrics label.
+    #[must_use]
+    pub fn new(plugin: impl Into<String>) -> Self {
+        Self { meters: Arc::new(Meters::new(plugin.into())) }
+    }
+
+    /// A layer for calls to plugins that do not exist, all of them under [`UNKNOWN_PLUGIN_LABEL`].
+    #[must_use]
+    pub fn for_unknown_plugins() -> Self {
+        Self::new(UNKNOWN_PLUGIN_LABEL)
+    }
+}
+
+impl<S> Layer<S> for TraceLayer {
+    type Service = Trace<S>;
+    fn layer(&self, inner: S) -> Trace<S> {
+        Trace { meters: self.meters.clone(), inner }
+    }
+}
+
+/// Watches calls: see the [module](self).
+#[derive(Debug, Clone)]
+pub struct Trace<S> {
+    meters: Arc<Meters>,
+    inner: S,
+}
+
+impl<S> Service<Call> for Trace<S>
+where
+    S: Service<Call, Response = Guarded>,
+{
+    type Response = Guarded;
+    type Error = S::Error;
+    type Future = ResponseFuture<S::Future>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, call: Call) -> Self::Future {
+        let span = tracing::error_span!(
+            "call",
+            id = prefix(&call.id, MAX_FIELD_BYTES),
+            plugin = prefix(&call.plugin, MAX_FIELD_BYTES),
+            action = prefix(&call.action, MAX_FIELD_BYTES),
+            origin = call.origin.word(),
+            outcome = tracing::field::Empty,
+            reason = tracing::field::Empty,
+            duration_us = tracing::field::Empty,
+        );
+        let accepted = call.accepted;
+        let future = span.in_scope(|| self.inner.call(call));
+        let watch = Watch { span, meters: self.meters.clone(), accepted, ended: false };
+        ResponseFuture { future, watch }
+    }
+}
+
+pin_project! {
+    /// The answer to one call.
+    pub struct ResponseFuture<F> {
+        #[pin]
+        future: F,
+        // After the future: what its drop logs is still inside the span's life.
+        watch: Watch,
+    }
+}
+
+impl<F, E> Future for ResponseFuture<F>
+where
+    F: Future<Output = Result<Guarded, E>>,
+{
+    type Output = Result<Guarded, E>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let result = {
+            let _entered = this.watch.span.enter();
+            ready!(this.future.poll(cx))
+        };
+        match &result {
+            Ok(guarded) => this.watch.end(guarded.outcome(), Some(guarded.report())),
+            // In a whole stack `rescue` leaves no error. Without it nobody said what this one means.
+            Err(_) => {
+                let outcome = Outcome::HostFault { reason: reason::INTERNAL, retryable: false };
+                this.watch.end(&outcome, None);
+            }
+        }
+        Poll::Ready(result)
+    }
+}
+
+/// One call being watched. Dropped before its end, it was cancelled.
+struct Watch {
+    span: Span,
+    meters: Arc<Meters>,
+    accepted: Instant,
+    ended: bool,
+}
+
+impl Watch {
+    fn end(&mut self, outcome: &Outcome, report: Option<&Report>) {
+        let took = self.close(outcome.word(), outcome.reason());
+        self.meters.count(outcome.word(), outcome.reason(), took);
+        if let Some(report) = report {
+            self.meters.add(report);
+        }
+    }
+
+    fn close(&mut self, outcome: &'static str, reason: &'static str) -> Duration {
+        self.ended = true;
+        let took = self.accepted.elapsed();
+        let duration_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        self.span.record("outcome", outcome).record("reason", reason).record("duration_us", duration_us);
+        tracing::debug!(parent: &self.span, outcome, reason, duration_us, "call finished");
+        took
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if !self.ended {
+            let took = self.close(CANCELLED, CANCELLED);
+            self.meters.count(CANCELLED, CANCELLED, took);
+        }
+    }
+}
+
+/// The series of one plugin.
+#[derive(Debug)]
+struct Meters {
+    plugin: String,
+    /// One for each outcome and reason that go together.
+    calls: Vec<(&'static str, &'static str, Counter)>,
+    durations: [(&'static str, Histogram); OUTCOMES.len()],
+    bytes_in: Counter,
+    bytes_out: Counter,
+    bytes_left_out: Counter,
+    truncated: Counter,
+    structured_as_text: Counter,
+}
+
+impl Meters {
+    fn new(plugin: String) -> Self {
+        let pairs = [("ok", ""), (reason::TOOL_ERROR, reason::TOOL_ERROR), (CANCELLED, CANCELLED)];
+        let words = || reason::ALL.into_iter().filter(|word| *word != reason::TOOL_ERROR).chain([OTHER]);
+        let refused = words().map(|word| ("refused", word));
+        let faults = words().map(|word| ("host_fault", word));
+        let counter = |name: &'static str| metrics::counter!(name, "plugin" => plugin.clone());
+        Self {
+            calls: pairs
+                .into_iter()
+                .chain(refused)
+                .chain(faults)
+                .map(|(outcome, reason)| {
+                    let labels = [
+                        ("plugin", plugin.clone()),
+                        ("outcome", outcome.to_owned()),
+                        ("reason", reason.to_owned()),
+                    ];
+                    (outcome, reason, metrics::counter!("talon_guard_calls_total", &labels))
+                })
+                .collect(),
+            durations: OUTCOMES.map(|outcome| {
+                let labels = [("plugin", plugin.clone()), ("outcome", outcome.to_owned())];
+                (outcome, metrics::histogram!("talon_guard_call_duration_seconds", &labels))
+            }),
+            bytes_in: counter("talon_guard_bytes_in_total"),
+            bytes_out: counter("talon_guard_bytes_out_total"),
+            bytes_left_out: counter("talon_guard_bytes_left_out_total"),
+            truncated: counter("talon_guard_truncated_total"),
+            structured_as_text: counter("talon_guard_structured_as_text_total"),
+            plugin,
+        }
+    }
+
+    fn count(&self, outcome: &'static str, reason: &'static str, took: Duration) {
+        let mut of_outcome = self.calls.iter().filter(|(of, ..)| *of == outcome);
+        let exact = of_outcome.clone().find(|(_, word, _)| *word == reason);
+        if let Some((.., counter)) = exact.or_else(|| of_outcome.find(|(_, word, _)| *word == OTHER)) {
+            counter.increment(1);
+        }
+        if let Some((_, histogram)) = self.durations.iter().find(|(of, _)| *of == outcome) {
+            histogram.record(took);
+        }
+    }
+
+    fn add(&self, report: &Report) {
+        self.bytes_in.increment(report.bytes_in as u64);
+        self.bytes_out.increment(report.bytes_out as u64);
+        self.bytes_left_out.increment(report.bytes_left_out as u64);
+        self.truncated.increment(u64::from(report.bytes_left_out > 0));
+        self.structured_as_text.increment(u64::from(report.structured_as_text));
+        // The rare case: most answers hold no control syntax.
+        for (family, count) in &report.neutralised {
+            let labels = [("plugin", self.plugin.clone()), ("family", (*family).to_owned())];
+            metrics::counter!("talon_guard_neutralised_total", &labels).increment(u64::from(*count));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

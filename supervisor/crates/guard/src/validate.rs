@@ -1,0 +1,137 @@
+//! Decodes the plugin's answer and accepts it only if it is a valid answer to this very call.
+//!
+//! It works on the raw message, before anybody touches the text. Whatever is wrong, the caller gets one generic
+//! error (`bad_result`) and nothing of the answer; which defect it was goes to the log, through `rescue`.
+//!
+//! | defect | outcome |
+//! |---|---|
+//! | bytes that are no protobuf message, or one cut short | refused, `bad_result` |
+//! | a known field of the wrong type | refused, `bad_result` |
+//! | a text field that is not UTF-8 | refused, `bad_result` |
+//! | `call_id` is not the call's, or empty | refused, `bad_result`, content dropped |
+//! | unknown fields | dropped |
+//! | a field sent twice | the last one counts, as protobuf has it |
+//!
+//! Control characters and structured content that is no JSON are the sanitizer's business.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use pin_project_lite::pin_project;
+use prost::Message as _;
+use talon_proto::plugin::ToolResultResponse;
+use tower_layer::Layer;
+use tower_service::Service;
+
+use crate::answer::{Answer, Outcome, RawAnswer};
+use crate::call::Call;
+use crate::error::CallError;
+use crate::reason;
+use crate::text::Quoted;
+
+/// Why an answer was not accepted. For the log: the caller gets one generic text.
+#[derive(Debug, thiserror::Error)]
+pub enum ValidateError {
+    /// Not protobuf, cut short, a field of the wrong type, or text that is not UTF-8.
+    #[error("the answer is not a valid ToolResultResponse")]
+    Undecodable(#[from] prost::DecodeError),
+    /// An answer to some other call, or to none.
+    #[error("the answer is for call {}, not for {}", Quoted(.got), Quoted(.expected))]
+    WrongCallId {
+        /// The id that was asked with.
+        expected: String,
+        /// The id that came back.
+        got: String,
+    },
+}
+
+impl From<ValidateError> for CallError {
+    fn from(error: ValidateError) -> Self {
+        Self::refused(reason::BAD_RESULT, "plugin returned an invalid result").caused_by(error)
+    }
+}
+
+/// Makes [`Validate`] services.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ValidateLayer;
+
+impl ValidateLayer {
+    /// The layer has no settings.
+    #[must_use]
+    pub fn new() -> Self {
+        Self
+    }
+}
+
+impl<S> Layer<S> for ValidateLayer {
+    type Service = Validate<S>;
+    fn layer(&self, inner: S) -> Validate<S> {
+        Validate { inner }
+    }
+}
+
+/// Accepts valid answers only: see the [module](self).
+#[derive(Debug, Clone)]
+pub struct Validate<S> {
+    inner: S,
+}
+
+impl<S> Service<Call> for Validate<S>
+where
+    S: Service<Call, Response = RawAnswer>,
+    S::Error: Into<CallError>,
+{
+    type Response = Answer;
+    type Error = CallError;
+    type Future = ResponseFuture<S::Future>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), CallError>> {
+        self.inner.poll_ready(cx).map_err(Into::into)
+    }
+
+    fn call(&mut self, call: Call) -> Self::Future {
+        let call_id = call.id.clone();
+        ResponseFuture { future: self.inner.call(call), call_id }
+    }
+}
+
+pin_project! {
+    /// The answer to one call.
+    #[derive(Debug)]
+    pub struct ResponseFuture<F> {
+        #[pin]
+        future: F,
+        call_id: String,
+    }
+}
+
+impl<F, E> Future for ResponseFuture<F>
+where
+    F: Future<Output = Result<RawAnswer, E>>,
+    E: Into<CallError>,
+{
+    type Output = Result<Answer, CallError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let raw = ready!(this.future.poll(cx)).map_err(Into::into)?;
+        Poll::Ready(accept(raw, this.call_id).map_err(Into::into))
+    }
+}
+
+fn accept(raw: RawAnswer, call_id: &str) -> Result<Answer, ValidateError> {
+    let message = ToolResultResponse::decode(raw.0)?;
+    if message.call_id != call_id {
+        return Err(ValidateError::WrongCallId { expected: call_id.to_owned(), got: message.call_id });
+    }
+    let outcome = if message.error.is_empty() { Outcome::Ok } else { Outcome::ToolError };
+    Ok(Answer {
+        outcome,
+        content: message.content,
+        error: message.error,
+        structured_content: message.structured_content,
+    })
+}
+
+#[cfg(test)]
+mod tests;

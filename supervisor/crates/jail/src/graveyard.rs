@@ -1,0 +1,39 @@
+//! Monitors that nobody waits for any more, until they can be reaped.
+//!
+//! A [`crate::Monitor`] that is dropped ends by itself, a moment later, and would stay a zombie of the
+//! supervisor. Its pidfd waits here for the next spawn or drop, which sweeps. There are never more entries than
+//! monitors that are just ending.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Mutex, PoisonError};
+
+use rustix::io::Errno;
+use rustix::process::{WaitId, WaitIdOptions, waitid};
+
+static ENDING: Mutex<Vec<OwnedFd>> = Mutex::new(Vec::new());
+
+/// Reaps the process if it has ended. True when nothing is left to reap.
+pub(crate) fn reap(pidfd: BorrowedFd<'_>) -> Result<bool, Errno> {
+    match waitid(WaitId::PidFd(pidfd), WaitIdOptions::EXITED | WaitIdOptions::NOHANG) {
+        Ok(status) => Ok(status.is_some()),
+        // Already reaped.
+        Err(Errno::CHILD) => Ok(true),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Leaves a process to be reaped later.
+pub(crate) fn bury(pidfd: OwnedFd) {
+    let mut ending = ENDING.lock().unwrap_or_else(PoisonError::into_inner);
+    ending.push(pidfd);
+    sweep_locked(&mut ending);
+}
+
+/// Reaps those that have ended since.
+pub(crate) fn sweep() {
+    sweep_locked(&mut ENDING.lock().unwrap_or_else(PoisonError::into_inner));
+}
+
+fn sweep_locked(ending: &mut Vec<OwnedFd>) {
+    ending.retain(|pidfd| !reap(pidfd.as_fd()).unwrap_or(true));
+}

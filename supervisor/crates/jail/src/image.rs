@@ -1,0 +1,86 @@
+//! The stage's image: a sealed copy of our own, in memory.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+use rustix::io::Errno;
+
+/// What the stage's first argument is, by which [`crate::become_stage_if_asked`] knows it.
+pub(crate) const STAGE_NAME: &str = "talon-jail-stage";
+
+/// Sealed copy of our own image, made once when the supervisor starts.
+///
+/// A copy, so that an upgrade of the file on disk does not swap the stage under a running supervisor; sealed,
+/// so that nothing can write to it. It costs the size of the executable in memory, once, for all stages.
+#[derive(Debug)]
+pub struct Stage {
+    image: OwnedFd,
+}
+
+/// Why there is no stage.
+#[derive(Debug, thiserror::Error)]
+pub enum StageError {
+    /// The image could not be read.
+    #[error("cannot read our own executable: {0} (is /proc mounted?)")]
+    Open(#[source] io::Error),
+    /// Executable memory files are forbidden on this machine.
+    #[error(
+        "this machine forbids executable memory files, which the jail's stage is (set the sysctl vm.memfd_noexec to 0 or 1)"
+    )]
+    Forbidden,
+    /// The copy could not be made.
+    #[error(
+        "cannot copy our own executable into memory: {0} (free some memory, or raise the service's memory limit)"
+    )]
+    Copy(#[source] io::Error),
+    /// The copy could not be sealed.
+    #[error("cannot seal the copy of our own executable: {0} (the kernel must be Linux 5.9 or newer)")]
+    Seal(#[source] io::Error),
+}
+
+impl Stage {
+    /// Copies the executable that is running now, even if its file was replaced since.
+    pub fn from_current_exe() -> Result<Self, StageError> {
+        Self::from_image(File::open("/proc/self/exe").map_err(StageError::Open)?)
+    }
+
+    /// Copies another executable, whose `main` must begin with [`crate::become_stage_if_asked`]: for tests,
+    /// whose own `main` is the test harness's.
+    pub fn from_image(mut image: File) -> Result<Self, StageError> {
+        let mut copy = File::from(create()?);
+        io::copy(&mut image, &mut copy).map_err(StageError::Copy)?;
+        let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
+        fcntl_add_seals(&copy, seals).map_err(|errno| StageError::Seal(errno.into()))?;
+        Ok(Self { image: copy.into() })
+    }
+
+    /// Starts the stage, as a process that has these three and nothing else of ours.
+    pub(crate) fn start(&self, control: OwnedFd, stdout: OwnedFd, stderr: OwnedFd) -> io::Result<Child> {
+        // Nothing here may take std off its posix_spawn path: no pre_exec, no uid, no groups, and a program
+        // with a slash in it, since the environment is cleared.
+        Command::new(format!("/proc/self/fd/{}", self.image.as_raw_fd()))
+            .arg0(STAGE_NAME)
+            .env_clear()
+            .stdin(Stdio::from(control))
+            .stdout(Stdio::from(stdout))
+            .stderr(Stdio::from(stderr))
+            .spawn()
+    }
+}
+
+/// An empty memory file that may be executed. Kernels before 6.3 do not know the flag that says so, and need none.
+fn create() -> Result<OwnedFd, StageError> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let created = match memfd_create(STAGE_NAME, flags | MemfdFlags::EXEC) {
+        Err(Errno::INVAL) => memfd_create(STAGE_NAME, flags),
+        other => other,
+    };
+    created.map_err(|errno| match errno {
+        Errno::ACCESS => StageError::Forbidden,
+        errno => StageError::Copy(errno.into()),
+    })
+}

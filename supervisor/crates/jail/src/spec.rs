@@ -1,0 +1,138 @@
+//! What a jail is asked to be. Everything the stage needs, sent to it over its control socket.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// The most bytes a spec may have on its way to the stage. The kernel takes arguments and environment of 2 MiB
+/// together (a quarter of the usual 8 MiB stack), and a byte needs up to four characters on the way. A larger
+/// spec is refused before anything is started; raising it only moves the error to execve.
+pub(crate) const SPEC_MAX_BYTES: u64 = 8 << 20;
+
+/// One program to start and the jail around it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct JailSpec {
+    /// For messages: the plugin's name and instance.
+    pub name: String,
+    /// What is executed.
+    pub program: Program,
+    /// The arguments, the first of which is the program's own name.
+    pub argv: Vec<OsString>,
+    /// The whole environment; nothing is inherited.
+    pub env: Vec<(OsString, OsString)>,
+    /// The working directory.
+    #[serde(with = "path_bytes")]
+    pub cwd: PathBuf,
+    /// The uid and gid to become; `None` keeps those of the supervisor (which an unprivileged one must).
+    pub identity: Option<Identity>,
+    /// Resource limits.
+    pub limits: Limits,
+    /// What to do when a protection cannot be given.
+    pub mode: Mode,
+}
+
+/// What is executed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum Program {
+    /// The open file handed over with the spec: what was checked is what runs, whatever happens to its path.
+    Descriptor,
+    /// A path, for scripts (whose interpreter needs one); it must lie in a read-only view of what was checked.
+    Path(#[serde(with = "path_bytes")] PathBuf),
+}
+
+/// A uid and gid of the program's own, without supplementary groups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// Never 0.
+    pub uid: u32,
+    /// Never 0.
+    pub gid: u32,
+}
+
+/// Resource limits, each set hard and soft. A limit that lies above what the supervisor itself has is lowered
+/// to that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Open files. 1,024: what select() can count to, and more than a tool that serves one socket needs.
+    pub nofile: u64,
+    /// Processes and threads of the uid. 256: room for a runtime's thread pools, none for a fork bomb. Set only
+    /// with an [`Identity`]: the kernel would count everything else that a shared uid runs.
+    pub nproc: u64,
+    /// The largest file it may write, in bytes.
+    pub fsize_bytes: u64,
+    /// Memory it may lock, in bytes.
+    pub memlock_bytes: u64,
+    /// Data segment and private anonymous memory, in bytes; `None` leaves it open.
+    pub data_bytes: Option<u64>,
+    /// Core dumps are always off: they would carry secrets to disk.
+    pub core_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            nofile: 1024,
+            nproc: 256,
+            fsize_bytes: 1 << 30,
+            memlock_bytes: 64 << 10,
+            data_bytes: None,
+            core_bytes: 0,
+        }
+    }
+}
+
+/// What to do when a protection that was asked for cannot be given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Mode {
+    /// Refuse to start the program, naming what is missing.
+    Enforce,
+    /// Start it, and report what is not enforced.
+    BestEffort,
+    /// No protections beyond a process of its own (and the [`Identity`], when one is given); reported loudly.
+    Off,
+}
+
+/// Paths travel as the bytes they are: serde's own form refuses those that are not UTF-8.
+mod path_bytes {
+    use std::ffi::OsString;
+    use std::path::{Path, PathBuf};
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+        path.as_os_str().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
+        OsString::deserialize(deserializer).map(PathBuf::from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStringExt;
+
+    use super::*;
+
+    #[test]
+    fn a_spec_with_bytes_that_are_not_utf8_survives_the_way_to_the_stage() {
+        let odd = || OsString::from_vec(vec![b'/', 0xff, 0xfe]);
+        let spec = JailSpec {
+            name: "odd".into(),
+            program: Program::Path(odd().into()),
+            argv: vec![odd()],
+            env: vec![(odd(), odd())],
+            cwd: odd().into(),
+            identity: Some(Identity { uid: 70_000, gid: 70_000 }),
+            limits: Limits::default(),
+            mode: Mode::Enforce,
+        };
+        let text = serde_json::to_vec(&spec).unwrap();
+        let back: JailSpec = serde_json::from_slice(&text).unwrap();
+        assert_eq!(back.cwd, spec.cwd);
+        assert_eq!(back.argv, spec.argv);
+        assert_eq!(back.env, spec.env);
+        assert!(matches!(back.program, Program::Path(path) if path.as_os_str() == odd()));
+    }
+}

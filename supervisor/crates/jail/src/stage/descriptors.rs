@@ -1,0 +1,49 @@
+//! What a stage keeps open: its control socket, and the program's output and errors.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::io::fcntl_dupfd_cloexec;
+use rustix::net::SocketType;
+use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
+
+use super::step::StepError;
+use crate::sys;
+
+/// The first descriptor that is not a standard one.
+const FIRST_OTHER: i32 = 3;
+
+/// Moves the control socket out of the program's reach, and closes everything else.
+pub(super) fn take_control() -> Result<OwnedFd, StepError> {
+    sys::close_from(FIRST_OTHER as u32).map_err(|error| {
+        StepError::io("cannot close what was inherited", &error, "Linux 5.9 or newer is needed")
+    })?;
+    let control = fcntl_dupfd_cloexec(io::stdin().as_fd(), FIRST_OTHER).map_err(|errno| {
+        StepError::errno("there is no control socket as standard input", errno.raw_os_error(), "")
+    })?;
+    // Somebody who starts it by hand learns so, instead of seeing nothing at all.
+    if rustix::net::sockopt::socket_type(&control) != Ok(SocketType::SEQPACKET) {
+        return Err(StepError::new("standard input is not a control socket"));
+    }
+    let null = open_null()?;
+    dup2_stdin(&null)
+        .map_err(|errno| StepError::errno("cannot replace standard input", errno.raw_os_error(), ""))?;
+    Ok(control)
+}
+
+/// Lets go of the program's pipes, so that their end is seen when the program's whole tree is gone.
+pub(super) fn release_output() -> Result<(), StepError> {
+    let null = open_null()?;
+    dup2_stdout(&null)
+        .and_then(|()| dup2_stderr(&null))
+        .map_err(|errno| StepError::errno("cannot replace standard output", errno.raw_os_error(), ""))
+}
+
+fn open_null() -> Result<File, StepError> {
+    File::options()
+        .read(true)
+        .write(true)
+        .open("/dev/null")
+        .map_err(|error| StepError::io("cannot open /dev/null", &error, "is /dev mounted?"))
+}

@@ -1,0 +1,89 @@
+//! A uid and gid of the program's own.
+
+use nix::unistd::{Gid, Uid, getgroups, getresgid, getresuid, setgroups, setresgid, setresuid};
+use rustix::thread::{CapabilitySet, capabilities};
+
+use super::request::Plan;
+use super::step::StepError;
+use crate::report::Status;
+use crate::spec::{Identity, Mode};
+
+const ADVICE: &str = "run as root, or set sandbox.mode to best-effort";
+
+/// The identity that the program gets, or why it keeps ours; asked before the change or after it.
+pub(super) fn given(plan: &Plan) -> Result<Identity, Refusal> {
+    let Some(identity) = plan.spec.identity else { return Err(Refusal::NotAsked) };
+    if getresuid().is_ok_and(|now| now.real.as_raw() == identity.uid) {
+        // The change is behind us, and so is the right to make it. (The supervisor's own uid is refused as an
+        // identity before any stage starts.)
+        return Ok(identity);
+    }
+    let held = capabilities(None).map(|sets| sets.effective).unwrap_or(CapabilitySet::empty());
+    if !held.contains(CapabilitySet::SETUID | CapabilitySet::SETGID) {
+        return Err(Refusal::NotPermitted(StepError::errno(
+            &format!("cannot become uid {}", identity.uid),
+            libc::EPERM,
+            ADVICE,
+        )));
+    }
+    if !held.contains(CapabilitySet::KILL) {
+        return Err(Refusal::NotPermitted(StepError::new(format!(
+            "cannot give uid {}: without CAP_KILL it could not be ended (add CAP_KILL to the service's \
+             capabilities, or set sandbox.mode to best-effort)",
+            identity.uid
+        ))));
+    }
+    Ok(identity)
+}
+
+/// Why a program keeps the supervisor's uid.
+pub(super) enum Refusal {
+    NotAsked,
+    NotPermitted(StepError),
+}
+
+/// Changes all ids for good. A change that fails half-way is final in every mode: what would run then has been
+/// asked for by nobody.
+pub(super) fn become_own(plan: &Plan) -> Result<Option<Status>, StepError> {
+    let identity = match given(plan) {
+        Ok(identity) => identity,
+        Err(Refusal::NotAsked) => return Ok(Some(Status::Missing(shared()))),
+        Err(Refusal::NotPermitted(error)) if plan.spec.mode == Mode::Enforce => return Err(error),
+        Err(Refusal::NotPermitted(error)) => return Ok(Some(Status::Missing(error.reason))),
+    };
+    let (uid, gid) = (Uid::from_raw(identity.uid), Gid::from_raw(identity.gid));
+    setgroups(&[])
+        .map_err(|errno| StepError::errno("cannot give up supplementary groups", errno as i32, ADVICE))?;
+    setresgid(gid, gid, gid)
+        .map_err(|errno| StepError::errno(&format!("cannot become gid {gid}"), errno as i32, ADVICE))?;
+    setresuid(uid, uid, uid)
+        .map_err(|errno| StepError::errno(&format!("cannot become uid {uid}"), errno as i32, ADVICE))?;
+    verify(uid, gid)?;
+    Ok(Some(Status::Enforced))
+}
+
+fn shared() -> String {
+    let uid = Uid::current();
+    if uid.is_root() {
+        "it runs as uid 0, the supervisor's own (set sandbox.uid_range to a range of unused uids)".into()
+    } else {
+        format!("it runs as uid {uid} like the supervisor and its other plugins (run the supervisor as root)")
+    }
+}
+
+/// Reads all ids back, and tries to get root's.
+fn verify(uid: Uid, gid: Gid) -> Result<(), StepError> {
+    let users = getresuid().is_ok_and(|now| [now.real, now.effective, now.saved] == [uid; 3]);
+    let groups = getresgid().is_ok_and(|now| [now.real, now.effective, now.saved] == [gid; 3]);
+    let none = getgroups().is_ok_and(|groups| groups.is_empty());
+    let (root, wheel) = (Uid::from_raw(0), Gid::from_raw(0));
+    let comes_back = setresuid(root, root, root).is_ok() || setresgid(wheel, wheel, wheel).is_ok();
+    if users && groups && none && !comes_back {
+        Ok(())
+    } else {
+        Err(StepError::new(format!(
+            "the change to uid {uid} does not hold (ids read back: {users}/{groups}/{none}, way back to root: \
+             {comes_back}); please report this"
+        )))
+    }
+}

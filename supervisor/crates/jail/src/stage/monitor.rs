@@ -1,0 +1,242 @@
+//! What the stage becomes: the program's parent until nothing of it is left.
+//!
+//! It waits for three things, and does one thing for each: a child has ended (reap it; if it was the program,
+//! report how it ended and kill the rest), an order has come (do it), the control socket has closed (kill
+//! everything). Every signal that can be blocked is, so that a SIGTERM meant for the supervisor's group does not
+//! take the plugins along, and it keeps no capability but CAP_KILL and no descriptor of the program's.
+//!
+//! It knows the program only by what `fork` gave it and adopts whatever is orphaned below, which is what the
+//! first process of a pid namespace does as well: started as that one, it needs no other code. Only the number
+//! in [`Note::Running`] would be the namespace's then; the pidfd beside it is right in any.
+
+use std::io::{PipeReader, Read as _};
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::exit;
+
+use nix::sys::signalfd::SignalFd;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
+use rustix::io::{Errno, retry_on_intr};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, getpgid, kill_process, kill_process_group,
+    pidfd_open, wait, waitid,
+};
+
+use super::step::StepError;
+use super::{EXECUTING, REPORTED, capabilities, descriptors, tree};
+use crate::exit::ExitStatus;
+use crate::sys;
+use crate::wire::{self, Note, Order, Received};
+
+/// How long to wait for a killed child before everything is killed again. Each death ends the wait, so this
+/// counts only when nothing dies: a process that the kernel cannot end yet, or one that was forked between two looks.
+const KILL_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+
+struct Monitor<'c> {
+    program: Pid,
+    /// Sent along once it runs.
+    pidfd: Option<OwnedFd>,
+    control: &'c OwnedFd,
+    signals: SignalFd,
+    /// The pipe whose end means that the child executed, until that has happened.
+    executed: Option<PipeReader>,
+    /// The last byte that came over it.
+    last_word: Option<u8>,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// The child is building the jail.
+    Starting,
+    /// The program was executed.
+    Running,
+    /// The child is reaped, so that its number may be somebody else's.
+    Reaped,
+}
+
+/// Watches the program, and exits after it. Returns only if it cannot begin to.
+pub(super) fn run(
+    program: Pid,
+    control: &OwnedFd,
+    executed: PipeReader,
+    signals: SignalFd,
+) -> Result<(), StepError> {
+    let mut monitor = Monitor {
+        program,
+        pidfd: None,
+        control,
+        signals,
+        executed: Some(executed),
+        last_word: None,
+        phase: Phase::Starting,
+    };
+    if let Err(error) = monitor.settle() {
+        monitor.end_everything();
+        return Err(error);
+    }
+    monitor.watch();
+    monitor.end_everything();
+    exit(0);
+}
+
+impl Monitor<'_> {
+    /// Lets go of all that a monitor does not need.
+    fn settle(&mut self) -> Result<(), StepError> {
+        let failed = |what| move |errno: Errno| StepError::errno(what, errno.raw_os_error(), "");
+        self.pidfd =
+            Some(pidfd_open(self.program, PidfdFlags::empty()).map_err(failed("cannot open a pidfd"))?);
+        let flags = OFlags::NONBLOCK;
+        rustix::fs::fcntl_setfl(self.executed.as_ref().expect("it was given just now"), flags)
+            .map_err(failed("cannot set up the monitor"))?;
+        descriptors::release_output()?;
+        rustix::process::chdir("/").map_err(failed("cannot leave the working directory"))?;
+        capabilities::keep_right_to_kill();
+        // For `ps`; a name is no promise.
+        let _ = rustix::thread::set_name(c"talon-monitor");
+        sys::release_memory();
+        Ok(())
+    }
+
+    /// Returns when everything is to be ended.
+    fn watch(&mut self) {
+        loop {
+            let (executed, died, ordered) = self.wait();
+            if (executed || died) && !self.has_started() {
+                return;
+            }
+            if died {
+                self.drain_signals();
+                self.reap();
+                if self.phase == Phase::Reaped {
+                    return;
+                }
+            }
+            if ordered {
+                match wire::receive::<Order>(self.control) {
+                    Ok(Received::Packet(Order::Signal(signal), _)) => self.forward(signal),
+                    Ok(Received::Nothing) => {}
+                    // An order to kill, a supervisor that has gone, or one that cannot be understood.
+                    Ok(Received::Packet(Order::KillAll | Order::Start, _) | Received::Closed) | Err(_) => {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Which of the three has something to say.
+    fn wait(&self) -> (bool, bool, bool) {
+        let mut polled =
+            vec![PollFd::new(&self.signals, PollFlags::IN), PollFd::new(self.control, PollFlags::IN)];
+        if let Some(executed) = &self.executed {
+            polled.push(PollFd::new(executed, PollFlags::IN));
+        }
+        // It fails only for want of kernel memory. Then all three are looked at, which none of them minds.
+        let failed = retry_on_intr(|| poll(&mut polled, None)).is_err();
+        let ready = |index: usize| polled.get(index).is_some_and(|fd| failed || !fd.revents().is_empty());
+        (ready(2), ready(0), ready(1))
+    }
+
+    /// Whether the child got as far as it should have by now: it has executed, or is still on its way.
+    fn has_started(&mut self) -> bool {
+        let Some(executed) = &mut self.executed else { return true };
+        let mut word = [0; 2];
+        loop {
+            match executed.read(&mut word) {
+                Ok(0) => break,
+                Ok(read) => self.last_word = Some(word[read - 1]),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(_) => return true,
+            }
+        }
+        self.executed = None;
+        match self.last_word {
+            Some(EXECUTING) => {
+                self.phase = Phase::Running;
+                let pidfd = self.pidfd.take();
+                let beside: Vec<_> = pidfd.iter().map(AsFd::as_fd).collect();
+                let pid = self.program.as_raw_pid().unsigned_abs();
+                wire::send(self.control.as_fd(), &Note::Running { pid }, &beside).is_ok()
+            }
+            Some(REPORTED) => false,
+            _ => {
+                self.tell(&Note::failed("fork", "the child was killed before it could execute the program"));
+                false
+            }
+        }
+    }
+
+    fn forward(&self, signal: i32) {
+        let Some(signal) = Signal::from_named_raw(signal) else { return };
+        if self.phase == Phase::Reaped {
+            return;
+        }
+        // Unreaped, so both numbers are its own. A failure means that nobody is there to be signalled.
+        let _ = kill_process_group(self.program, signal);
+        if getpgid(Some(self.program)) != Ok(self.program) {
+            let _ = kill_process(self.program, signal);
+        }
+    }
+
+    /// Reaps all that have ended. False when there is no child left.
+    fn reap(&mut self) -> bool {
+        loop {
+            self.kill_group_of_ended_program();
+            match retry_on_intr(|| wait(WaitOptions::NOHANG)) {
+                Ok(Some((pid, status))) if pid == self.program && self.phase != Phase::Reaped => {
+                    let ran = self.phase == Phase::Running;
+                    self.phase = Phase::Reaped;
+                    if ran && let Some(status) = ExitStatus::from_wait(status) {
+                        self.tell(&Note::Ended(status));
+                    }
+                }
+                Ok(Some(_)) => {}
+                Ok(None) => return true,
+                Err(_) => return false,
+            }
+        }
+    }
+
+    /// The group's number stays taken until the program is reaped, so this hits nobody else, and everybody in
+    /// the group at once.
+    fn kill_group_of_ended_program(&self) {
+        if self.phase == Phase::Reaped {
+            return;
+        }
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        if matches!(waitid(WaitId::Pid(self.program), look), Ok(Some(_))) {
+            let _ = kill_process_group(self.program, Signal::KILL);
+        }
+    }
+
+    /// Kills in rounds until no child is left. It ends when the tree is empty and not before: a monitor that
+    /// gave up would leave a plugin that nobody knows of.
+    fn end_everything(&mut self) {
+        loop {
+            if self.phase != Phase::Reaped {
+                let _ = kill_process_group(self.program, Signal::KILL);
+                let _ = kill_process(self.program, Signal::KILL);
+            }
+            for child in tree::children() {
+                // Only we reap them, so the number is still the child's.
+                let _ = kill_process(child, Signal::KILL);
+            }
+            if !self.reap() {
+                return;
+            }
+            let mut polled = [PollFd::new(&self.signals, PollFlags::IN)];
+            let _ = poll(&mut polled, Some(&KILL_AGAIN));
+            self.drain_signals();
+        }
+    }
+
+    fn drain_signals(&self) {
+        while matches!(self.signals.read_signal(), Ok(Some(_))) {}
+    }
+
+    /// A supervisor that cannot be told has gone, or will see the socket close.
+    fn tell(&self, note: &Note) {
+        let _ = wire::send(self.control.as_fd(), note, &[]);
+    }
+}

@@ -1,0 +1,78 @@
+//! Where the program stands among processes, and what ties it to its monitor.
+
+use rustix::fs::Mode;
+use rustix::process::{
+    Signal, getpid, getppid, set_child_subreaper, set_parent_process_death_signal, setpgid, umask,
+};
+use rustix::thread::set_no_new_privs;
+
+use super::identity;
+use super::request::Plan;
+use super::step::StepError;
+use crate::report::Status;
+
+/// Makes orphans of the program's tree our children, whatever they did to get away from it.
+pub(super) fn adopt_orphans() -> Result<(), StepError> {
+    set_child_subreaper(Some(getpid()))
+        .map_err(|errno| StepError::errno("cannot adopt orphans", errno.raw_os_error(), ""))
+}
+
+/// Not a session: only a session's leader can take a terminal for its own by opening it.
+pub(super) fn own_group(_: &Plan) -> Result<Option<Status>, StepError> {
+    setpgid(None, None)
+        .map_err(|errno| StepError::errno("cannot lead a process group", errno.raw_os_error(), ""))?;
+    Ok(None)
+}
+
+/// SIGKILL for us when the monitor dies. A monitor that died before this was said is noticed too.
+pub(super) fn die_with_monitor(plan: &Plan) -> Result<Option<Status>, StepError> {
+    set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|errno| StepError::errno("cannot die with the monitor", errno.raw_os_error(), ""))?;
+    if getppid() == Some(plan.monitor) {
+        Ok(None)
+    } else {
+        Err(StepError::new("the monitor has ended (start the plugin again)"))
+    }
+}
+
+/// The same again after the uid change, which cleared it, and what the whole tie is worth.
+pub(super) fn tie_to_monitor(plan: &Plan) -> Result<Option<Status>, StepError> {
+    die_with_monitor(plan)?;
+    Ok(Some(match identity::given(plan) {
+        Ok(_) => Status::Enforced,
+        Err(_) => Status::StandIn(
+            "it has its monitor's uid and could kill it; then only its first process is sure to die \
+             (give it a uid of its own)"
+                .into(),
+        ),
+    }))
+}
+
+/// Whatever it executes, nobody below gets privileges that it has not.
+pub(super) fn no_new_privs(_: &Plan) -> Result<Option<Status>, StepError> {
+    set_no_new_privs(true)
+        .map_err(|errno| StepError::errno("cannot give up new privileges", errno.raw_os_error(), ""))?;
+    Ok(Some(Status::Enforced))
+}
+
+/// What it creates is its own.
+pub(super) fn private_umask(_: &Plan) -> Result<Option<Status>, StepError> {
+    umask(Mode::RWXG | Mode::RWXO);
+    Ok(None)
+}
+
+/// Its working directory, entered with its own rights.
+pub(super) fn directory(plan: &Plan) -> Result<Option<Status>, StepError> {
+    let cwd = &plan.spec.cwd;
+    rustix::process::chdir(cwd).map_err(|errno| {
+        let what = format!("cannot enter {}", cwd.display());
+        let advice = match errno {
+            rustix::io::Errno::NOENT => "create it, or correct the plugin's configuration",
+            rustix::io::Errno::ACCESS => "its uid must be allowed to enter it and each directory above it",
+            rustix::io::Errno::NOTDIR => "it must be a directory",
+            _ => "correct the plugin's configuration",
+        };
+        StepError::errno(&what, errno.raw_os_error(), advice)
+    })?;
+    Ok(None)
+}

@@ -1,0 +1,175 @@
+//! The control protocol: small JSON packets over a `SOCK_SEQPACKET` socket pair, with descriptors beside them.
+//!
+//! Both ends are this crate, from the same image. What makes the packets bounded all the same is that the
+//! supervisor must not be made to hold more than it planned for, whatever happens to a monitor.
+//!
+//! | packet | from | descriptors |
+//! |---|---|---|
+//! | [`Order::Start`] | supervisor, once, first | the spec (a sealed memfd), then the program if it goes by descriptor |
+//! | [`Note::Begins`], [`Note::Holds`], [`Note::Failed`] | stage, while it builds | |
+//! | [`Note::Running`] | monitor, once the program was executed | a pidfd of the program |
+//! | [`Order::Signal`], [`Order::KillAll`] | supervisor, at any time after | |
+//! | [`Note::Ended`] | monitor, once | |
+//! | end of file | supervisor: kill everything. Monitor: nothing is left | |
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::io::{Errno, retry_on_intr};
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::exit::ExitStatus;
+use crate::report::Protection;
+
+/// The largest packet. The longest is a failure's text of [`TEXT_MAX_BYTES`], six times as long when every
+/// byte of it needs a JSON escape. A larger one is an error at the sender.
+const PACKET_MAX_BYTES: usize = 16 << 10;
+
+/// The longest text that a stage reports: a sentence and two paths of moderate length. Longer ones are cut.
+const TEXT_MAX_BYTES: usize = 2 << 10;
+
+/// The most descriptors beside one packet: the spec and the program.
+const DESCRIPTORS_MAX: usize = 2;
+
+/// What the supervisor tells a stage or monitor.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Order {
+    /// Build the jail of the spec that comes along, and execute the program.
+    Start,
+    /// Send the program and its process group this signal.
+    Signal(i32),
+    /// Kill everything that the program started, and itself.
+    KillAll,
+}
+
+/// What a stage or monitor tells its supervisor.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Note {
+    /// This step begins; a stage that hangs is named by its last one.
+    Begins(String),
+    /// One line of the report.
+    Holds(Protection),
+    /// A step failed, the program will not run.
+    Failed {
+        /// The step's name.
+        step: String,
+        /// What went wrong and what to do about it.
+        reason: String,
+    },
+    /// The program was executed.
+    Running {
+        /// Its process number.
+        pid: u32,
+    },
+    /// The program has ended; what it started is being killed.
+    Ended(ExitStatus),
+}
+
+impl Note {
+    pub(crate) fn failed(step: &str, reason: &str) -> Self {
+        let mut end = reason.len().min(TEXT_MAX_BYTES);
+        while !reason.is_char_boundary(end) {
+            end -= 1;
+        }
+        Self::Failed { step: step.to_owned(), reason: reason[..end].to_owned() }
+    }
+}
+
+/// One end for the supervisor, one for the stage. Both are close-on-exec; the stage gets its as standard input.
+pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    Ok(socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
+}
+
+/// Sends one packet. It never blocks: the few packets of a jail's life fit the socket's buffer, and a full one
+/// means that the other side has stopped, which is `WouldBlock`.
+pub(crate) fn send<M: Serialize>(
+    socket: BorrowedFd<'_>,
+    message: &M,
+    descriptors: &[BorrowedFd<'_>],
+) -> io::Result<()> {
+    let packet = serde_json::to_vec(message)?;
+    if packet.len() > PACKET_MAX_BYTES || descriptors.len() > DESCRIPTORS_MAX {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "the packet is larger than the protocol allows",
+        ));
+    }
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
+    let mut beside = SendAncillaryBuffer::new(&mut space);
+    if !descriptors.is_empty() {
+        let fits = beside.push(SendAncillaryMessage::ScmRights(descriptors));
+        debug_assert!(fits, "the space is made for as many as were checked");
+    }
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    retry_on_intr(|| sendmsg(socket, &[IoSlice::new(&packet)], &mut beside, flags))?;
+    Ok(())
+}
+
+/// What one look at the socket found.
+#[derive(Debug)]
+pub(crate) enum Received<M> {
+    /// A packet, and the descriptors beside it.
+    Packet(M, Vec<OwnedFd>),
+    /// Nothing yet.
+    Nothing,
+    /// The other side has closed, and everything it sent was read.
+    Closed,
+}
+
+/// Takes the next packet without waiting for one.
+pub(crate) fn receive<M: DeserializeOwned>(socket: impl AsFd) -> io::Result<Received<M>> {
+    receive_with(socket.as_fd(), RecvFlags::DONTWAIT)
+}
+
+/// Takes the next packet, and waits for it.
+pub(crate) fn receive_waiting<M: DeserializeOwned>(socket: impl AsFd) -> io::Result<Received<M>> {
+    receive_with(socket.as_fd(), RecvFlags::empty())
+}
+
+fn receive_with<M: DeserializeOwned>(socket: BorrowedFd<'_>, flags: RecvFlags) -> io::Result<Received<M>> {
+    let mut packet = vec![0; PACKET_MAX_BYTES];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
+    let mut beside = RecvAncillaryBuffer::new(&mut space);
+    let mut take = || {
+        let mut parts = [IoSliceMut::new(&mut packet)];
+        retry_on_intr(|| recvmsg(socket, &mut parts, &mut beside, flags | RecvFlags::CMSG_CLOEXEC))
+    };
+    let taken = match take() {
+        // The other side closed with something of ours unread. The kernel says so once, before it hands out
+        // what that side had sent earlier, which may be the exit status that somebody waits for.
+        Err(Errno::CONNRESET) => take(),
+        other => other,
+    };
+    let taken = match taken {
+        Ok(taken) => taken,
+        Err(Errno::AGAIN) => return Ok(Received::Nothing),
+        Err(Errno::CONNRESET | Errno::PIPE) => return Ok(Received::Closed),
+        Err(error) => return Err(error.into()),
+    };
+    let mut descriptors = Vec::new();
+    for message in beside.drain() {
+        if let RecvAncillaryMessage::ScmRights(given) = message {
+            descriptors.extend(given);
+        }
+    }
+    if taken.bytes == 0 {
+        return Ok(Received::Closed);
+    }
+    // The space is rounded up, so that there may be room for one more than was agreed.
+    let cut = taken.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC);
+    if cut || descriptors.len() > DESCRIPTORS_MAX {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "a packet larger than the protocol allows"));
+    }
+    let message = serde_json::from_slice(&packet[..taken.bytes])?;
+    Ok(Received::Packet(message, descriptors))
+}
+
+#[cfg(test)]
+#[path = "wire_tests.rs"]
+mod tests;

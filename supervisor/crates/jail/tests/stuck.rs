@@ -1,0 +1,29 @@
+//! A stage that hangs: its own file, as it looks at all children of the process.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::fs::File;
+use std::time::Duration;
+
+use common::*;
+use talon_jail::{SpawnError, Stage, spawn};
+
+#[test]
+fn a_stage_that_hangs_is_ended_after_the_timeout() {
+    // Neither answers. `cat` ends with its control socket; `yes` hangs on a full pipe until it is killed.
+    for program in ["/bin/cat", "/usr/bin/yes"] {
+        let stage = Stage::from_image(File::open(program).unwrap()).unwrap();
+        let timeout = Duration::from_millis(200);
+        let refused = spawn(&stage, &sh("exit 0"), None, timeout).unwrap_err();
+        assert!(
+            matches!(&refused, SpawnError::TimedOut { step, after } if step == "start" && *after == timeout)
+        );
+        assert!(refused.to_string().contains("200 ms"), "{refused}");
+        let children = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+        let children: String =
+            children.map(|task| std::fs::read_to_string(task.path().join("children")).unwrap()).collect();
+        assert_eq!(children, "", "{program} is still there");
+    }
+}

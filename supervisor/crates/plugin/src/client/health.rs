@@ -1,0 +1,75 @@
+//! Whether a plugin serves: by its health service, or, where it has none, by whether it answers Capabilities.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tonic::{Code, Request, Status};
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_client::HealthClient;
+
+use super::{CAPABILITIES, Client, status};
+use crate::capability;
+
+/// What a health check found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Health {
+    /// It takes calls.
+    Serving,
+    /// It says that it does not.
+    NotServing,
+    /// It did not answer, or with an error.
+    Failed(String),
+}
+
+/// Ways to ask, in the order in which they are tried; the number of the one that worked is remembered.
+const SERVICE: u8 = 0;
+const WHOLE_SERVER: u8 = 1;
+const BY_CAPABILITIES: u8 = 2;
+
+impl Client {
+    /// Asks once, within `timeout` for everything.
+    pub(crate) async fn health(&self, timeout: Duration) -> Health {
+        match tokio::time::timeout(timeout, self.ask(timeout)).await {
+            Ok(Ok(true)) => Health::Serving,
+            Ok(Ok(false)) => Health::NotServing,
+            Ok(Err(status)) => Health::Failed(status::phrase(&status)),
+            Err(_) => Health::Failed(format!("no answer within {} ms", timeout.as_millis())),
+        }
+    }
+
+    async fn ask(&self, timeout: Duration) -> Result<bool, Status> {
+        loop {
+            let way = self.inner.health.load(Ordering::Relaxed);
+            let answer = match way {
+                SERVICE => self.check(talon_proto::HEALTH_SERVICE, timeout).await,
+                WHOLE_SERVER => self.check("", timeout).await,
+                _ => {
+                    let limit = capability::MAX_MESSAGE_BYTES;
+                    return self.unary(CAPABILITIES, Bytes::new(), limit, Some(timeout)).await.map(|_| true);
+                }
+            };
+            match answer {
+                // No such service, or no health service at all: the next way, from now on.
+                Err(status) if matches!(status.code(), Code::NotFound | Code::Unimplemented) => {
+                    let next = if status.code() == Code::NotFound { way + 1 } else { BY_CAPABILITIES };
+                    self.inner.health.store(next, Ordering::Relaxed);
+                }
+                other => return other,
+            }
+        }
+    }
+
+    async fn check(&self, service: &str, timeout: Duration) -> Result<bool, Status> {
+        let counted = self.least_used();
+        let mut request = Request::new(HealthCheckRequest { service: service.to_owned() });
+        request.set_timeout(timeout);
+        let mut client = HealthClient::new(counted.0.channel.clone());
+        match client.check(request).await?.into_inner().status() {
+            ServingStatus::Serving => Ok(true),
+            ServingStatus::ServiceUnknown => Err(Status::not_found("")),
+            ServingStatus::NotServing | ServingStatus::Unknown => Ok(false),
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Calls to one process, over connections that were checked.
+
+mod codec;
+mod health;
+mod status;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::uri::PathAndQuery;
+use prost::Message;
+use talon_proto::goplugin;
+use talon_proto::plugin::{PluginInitRequest, ToolCallRequest};
+use tokio::time::Instant;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Request, Status};
+use tower::service_fn;
+
+use self::codec::RawCodec;
+pub(crate) use self::health::Health;
+use crate::capability::{self, Capability, CapabilityError};
+use crate::connect::Target;
+use crate::execute::ExecuteError;
+use crate::name::PluginName;
+use crate::stdio::{Scribe, Splitter};
+
+/// HTTP/2 frames of up to 1 MiB: measured, an answer of 64 KiB takes half the time it takes in frames of the
+/// default 16 KiB, because it arrives in one buffer.
+const MAX_FRAME_BYTES: u32 = 1 << 20;
+
+/// How much of one answer may be under way: 2 MiB, so that a large one need not wait for window updates, and an
+/// oversized one is refused after that much.
+const STREAM_WINDOW_BYTES: u32 = 2 << 20;
+
+/// How much may be under way on one connection: eight large answers at once.
+const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
+
+/// The largest piece of output that go-plugin streams at once; its own pieces have 1 KiB.
+const STDIO_PIECE_BYTES: usize = 1 << 20;
+
+/// The largest answer of calls that have none to speak of.
+const SMALL_ANSWER_BYTES: usize = 64 << 10;
+
+const EXECUTE: &str = "/opentalon.plugin.v1.PluginService/Execute";
+const INIT: &str = "/opentalon.plugin.v1.PluginService/Init";
+const CAPABILITIES: &str = "/opentalon.plugin.v1.PluginService/Capabilities";
+const REFRESH_CAPABILITIES: &str = "/opentalon.plugin.v1.PluginService/RefreshCapabilities";
+const SHUTDOWN: &str = "/plugin.GRPCController/Shutdown";
+
+/// Calls one process. Cheap to clone; dropping a call's future cancels it on the wire.
+#[derive(Debug, Clone)]
+pub(crate) struct Client {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    plugin: PluginName,
+    connections: Box<[Pooled]>,
+    /// How this plugin is best asked for its health; learnt from its answers.
+    health: AtomicU8,
+}
+
+#[derive(Debug)]
+struct Pooled {
+    channel: Channel,
+    in_flight: AtomicUsize,
+}
+
+/// Counts one call on a connection for as long as it takes, also when it is dropped.
+struct Use<'c>(&'c Pooled);
+
+impl Drop for Use<'_> {
+    fn drop(&mut self) {
+        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Why capabilities could not be read anew.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum RefreshError {
+    /// The plugin answered with an error, or not at all.
+    #[error("its capabilities cannot be read: {0}")]
+    Call(String),
+    /// It declared what it may not.
+    #[error(transparent)]
+    Refused(#[from] CapabilityError),
+}
+
+/// Why a plugin's Init failed.
+#[derive(Debug)]
+pub(crate) enum InitOutcome {
+    /// It has its settings.
+    Done,
+    /// It does not want any.
+    Unimplemented,
+}
+
+impl Client {
+    /// Connects `connections` times, one after the other, so that a plugin with a short backlog is not flooded.
+    pub(crate) async fn connect(
+        plugin: PluginName,
+        target: Target,
+        connections: u32,
+    ) -> Result<Self, tonic::transport::Error> {
+        // The name is only a header to the plugin: the connector knows where to go.
+        let endpoint = Endpoint::from_static("http://localhost")
+            .max_frame_size(MAX_FRAME_BYTES)
+            .initial_stream_window_size(STREAM_WINDOW_BYTES)
+            .initial_connection_window_size(CONNECTION_WINDOW_BYTES);
+        let mut pool = Vec::new();
+        for _ in 0..connections.max(1) {
+            let target = target.clone();
+            let connector = service_fn(move |_| {
+                let target = target.clone();
+                async move { target.connect().await }
+            });
+            let channel = endpoint.connect_with_connector(connector).await?;
+            pool.push(Pooled { channel, in_flight: AtomicUsize::new(0) });
+        }
+        let inner = Inner { plugin, connections: pool.into(), health: AtomicU8::new(0) };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// One call. The answer is `ToolResultResponse` as the plugin encoded it, unread.
+    pub(crate) async fn execute(
+        &self,
+        message: &ToolCallRequest,
+        deadline: Option<Instant>,
+        max_message_bytes: usize,
+    ) -> Result<Bytes, ExecuteError> {
+        let bytes = message.encoded_len();
+        if bytes > max_message_bytes {
+            let reason =
+                format!("the call is {bytes} bytes long, and max_message_bytes is {max_message_bytes}");
+            return Err(ExecuteError::Unavailable { reason, retryable: false });
+        }
+        let began = Instant::now();
+        let timed_out = || ExecuteError::TimedOut { waited: began.elapsed() };
+        let timeout = match deadline {
+            None => None,
+            Some(deadline) => {
+                let left = deadline.saturating_duration_since(began);
+                if left.is_zero() {
+                    return Err(timed_out());
+                }
+                Some(left)
+            }
+        };
+        let answer = self.unary(EXECUTE, message.encode_to_vec().into(), max_message_bytes, timeout).await;
+        answer.map_err(|status| {
+            let late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+            status::into_error(&status, max_message_bytes, late, began.elapsed())
+        })
+    }
+
+    /// Gives the plugin its settings.
+    pub(crate) async fn init(
+        &self,
+        config: &serde_json::Map<String, serde_json::Value>,
+    ) -> Result<InitOutcome, String> {
+        let config_json = serde_json::Value::Object(config.clone()).to_string();
+        let request = PluginInitRequest { config_json }.encode_to_vec();
+        match self.unary(INIT, request.into(), SMALL_ANSWER_BYTES, None).await {
+            Ok(_) => Ok(InitOutcome::Done),
+            Err(status) if status.code() == Code::Unimplemented => Ok(InitOutcome::Unimplemented),
+            Err(status) => Err(status::phrase(&status)),
+        }
+    }
+
+    /// Reads what the plugin offers.
+    pub(crate) async fn capabilities(&self) -> Result<Arc<Capability>, RefreshError> {
+        self.declared(CAPABILITIES, None).await.map_err(|failed| match failed {
+            Declared::Refused(error) => error.into(),
+            Declared::Status(status) => RefreshError::Call(status::phrase(&status)),
+        })
+    }
+
+    /// Asks the plugin to look again at what it offers. `None`: it does not know how.
+    pub(crate) async fn refresh_capabilities(
+        &self,
+        timeout: Duration,
+    ) -> Result<Option<Arc<Capability>>, RefreshError> {
+        match self.declared(REFRESH_CAPABILITIES, Some(timeout)).await {
+            Ok(capability) => Ok(Some(capability)),
+            Err(Declared::Status(status)) if status.code() == Code::Unimplemented => Ok(None),
+            Err(Declared::Status(status)) => Err(RefreshError::Call(status::phrase(&status))),
+            Err(Declared::Refused(error)) => Err(error.into()),
+        }
+    }
+
+    async fn declared(
+        &self,
+        path: &'static str,
+        timeout: Option<Duration>,
+    ) -> Result<Arc<Capability>, Declared> {
+        let answer = self.unary(path, Bytes::new(), capability::MAX_MESSAGE_BYTES, timeout).await;
+        let message = answer.map_err(Declared::Status)?;
+        Capability::decode(&message, &self.inner.plugin).map(Arc::new).map_err(Declared::Refused)
+    }
+
+    /// Asks the plugin to end. go-plugin stops its server inside the handler, so that a connection which breaks
+    /// is a yes; a plugin that does not know the call says no.
+    pub(crate) async fn shutdown(&self, timeout: Duration) -> bool {
+        match self.unary(SHUTDOWN, Bytes::new(), SMALL_ANSWER_BYTES, Some(timeout)).await {
+            Ok(_) => true,
+            Err(status) if std::error::Error::source(&status).is_some() => true,
+            Err(status) => status.code() == Code::Unavailable,
+        }
+    }
+
+    /// Reads what a go-plugin program prints after its handshake, until its connection ends: unread, it would
+    /// block the program. False: the program has no such stream.
+    pub(crate) async fn drain_stdio(
+        &self,
+        stdout: &mut Scribe,
+        stderr: &mut Scribe,
+        line_bytes: usize,
+    ) -> bool {
+        let channel = self.inner.connections[0].channel.clone();
+        let mut client = goplugin::grpc_stdio_client::GrpcStdioClient::new(channel)
+            .max_decoding_message_size(STDIO_PIECE_BYTES);
+        let mut stream = match client.stream_stdio(()).await {
+            Ok(stream) => stream.into_inner(),
+            Err(status) => return status.code() != Code::Unimplemented,
+        };
+        let (mut out_lines, mut err_lines) = (Splitter::new(line_bytes), Splitter::new(line_bytes));
+        let ended = loop {
+            match stream.message().await {
+                Ok(Some(piece)) if piece.channel() == goplugin::stdio_data::Channel::Stderr => {
+                    stderr.chunk(&mut err_lines, &piece.data);
+                }
+                Ok(Some(piece)) => stdout.chunk(&mut out_lines, &piece.data),
+                Ok(None) => break None,
+                Err(status) => break Some(status.code()),
+            }
+            stdout.breathe().await;
+            stderr.breathe().await;
+        };
+        stdout.finish(&mut out_lines);
+        stderr.finish(&mut err_lines);
+        // Some servers tell that they lack a method only at the end of the stream.
+        ended != Some(Code::Unimplemented)
+    }
+
+    /// One call on the connection with the fewest, cancelled on the wire when it is late or dropped.
+    async fn unary(
+        &self,
+        path: &'static str,
+        message: Bytes,
+        max_answer_bytes: usize,
+        timeout: Option<Duration>,
+    ) -> Result<Bytes, Status> {
+        let counted = self.least_used();
+        let mut grpc =
+            tonic::client::Grpc::new(counted.0.channel.clone()).max_decoding_message_size(max_answer_bytes);
+        let mut request = Request::new(message);
+        if let Some(timeout) = timeout {
+            request.set_timeout(timeout);
+        }
+        let call = async {
+            grpc.ready().await.map_err(|e| Status::from_error(e.into()))?;
+            grpc.unary(request, PathAndQuery::from_static(path), RawCodec).await
+        };
+        let answer = match timeout {
+            // Our own clock: the header's is the plugin's to keep, and waiting for a connection counts, too.
+            Some(timeout) => tokio::time::timeout(timeout, call)
+                .await
+                .unwrap_or_else(|_| Err(Status::deadline_exceeded("no answer in time"))),
+            None => call.await,
+        };
+        answer.map(tonic::Response::into_inner)
+    }
+
+    fn least_used(&self) -> Use<'_> {
+        let pool = &self.inner.connections;
+        let least = pool.iter().min_by_key(|pooled| pooled.in_flight.load(Ordering::Relaxed));
+        let pooled = least.unwrap_or(&pool[0]);
+        pooled.in_flight.fetch_add(1, Ordering::Relaxed);
+        Use(pooled)
+    }
+}
+
+enum Declared {
+    Status(Status),
+    Refused(CapabilityError),
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! What a gRPC status means: the plugin's own word, a broken connection, a limit of ours.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tonic::{Code, Status};
+
+use crate::execute::{ExecuteError, MAX_STATUS_MESSAGE_CHARS};
+
+/// How tonic words the refusal of a message whose announced length is over the limit. It refuses before it makes
+/// room for the message, so no more than a window's worth was received.
+const TOO_LARGE: &str = "Error, decoded message length too large";
+
+/// How tonic words what is not gRPC at all.
+const NOT_GRPC: [&str; 2] = ["protocol error: ", "Missing response message"];
+
+/// How tonic's own timer, which follows the grpc-timeout header, words its end.
+const TIMER: &str = "Timeout expired";
+
+/// A connection that broke; its texts come from HTTP/2 and the kernel, bounded all the same.
+#[derive(Debug)]
+struct Broken(String);
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for Broken {}
+
+/// A status's message as it may be shown: bounded, no control characters.
+pub(super) fn message(status: &Status) -> String {
+    bounded(status.message())
+}
+
+fn bounded(text: &str) -> String {
+    let end = text.char_indices().nth(MAX_STATUS_MESSAGE_CHARS).map_or(text.len(), |(at, _)| at);
+    let shown = crate::visible::visible(&text[..end], 4 * MAX_STATUS_MESSAGE_CHARS);
+    if end < text.len() { format!("{shown}…") } else { shown }
+}
+
+/// A status as one phrase: the code, the message, and what lies under it.
+pub(super) fn phrase(status: &Status) -> String {
+    match broken(status) {
+        Some(text) => text,
+        None => format!("{:?}: {}", status.code(), message(status)),
+    }
+}
+
+/// The whole story of a status that was made here because a connection failed; the plugin's own have no source.
+fn broken(status: &Status) -> Option<String> {
+    let mut source = status.source()?;
+    let mut text = status.message().to_owned();
+    loop {
+        let cause = source.to_string();
+        if !text.contains(&cause) {
+            text.push_str(": ");
+            text.push_str(&cause);
+        }
+        match source.source() {
+            Some(deeper) => source = deeper,
+            None => return Some(bounded(&text)),
+        }
+    }
+}
+
+/// What a failed call means. `late` says whether its deadline has passed, after `waited`.
+pub(super) fn into_error(status: &Status, limit: usize, late: bool, waited: Duration) -> ExecuteError {
+    let (code, text) = (status.code(), status.message());
+    let ours = status.source().is_none();
+    if ours && code == Code::OutOfRange && text.starts_with(TOO_LARGE) {
+        return ExecuteError::TooLarge { limit };
+    }
+    if (code == Code::Cancelled && text == TIMER)
+        || (late && matches!(code, Code::Cancelled | Code::DeadlineExceeded))
+    {
+        return ExecuteError::TimedOut { waited };
+    }
+    if let Some(story) = broken(status) {
+        return ExecuteError::Transport(Arc::new(Broken(story)));
+    }
+    if code == Code::Internal && NOT_GRPC.iter().any(|prefix| text.starts_with(prefix)) {
+        return ExecuteError::NotDecodable(message(status));
+    }
+    ExecuteError::Status { code, message: message(status) }
+}

@@ -1,0 +1,306 @@
+use std::sync::atomic::AtomicU32;
+
+use talon_proto::plugin::plugin_service_server::{PluginService, PluginServiceServer};
+use talon_proto::plugin::{Action, HostMessage, PluginCapabilities, PluginMessage, ToolResultResponse};
+use tokio::net::UnixListener;
+use tokio::sync::Notify;
+use tokio_stream::wrappers::UnixListenerStream;
+use tonic::Response;
+use tower::Service;
+
+use super::*;
+use crate::handshake::Address;
+use crate::rundir::{PrivateDir, RuntimeDir};
+
+/// A plugin in this very process, which answers what the action's name says.
+#[derive(Default)]
+struct Scripted {
+    refreshes: bool,
+    capability_calls: AtomicU32,
+    /// Told when a call that hangs is dropped, which is what a cancelled call is to a server.
+    cancelled: Arc<Notify>,
+    seen_timeout: std::sync::Mutex<Option<String>>,
+}
+
+struct OnDrop(Arc<Notify>);
+
+impl Drop for OnDrop {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
+}
+
+#[tonic::async_trait]
+impl PluginService for Scripted {
+    async fn init(&self, request: Request<PluginInitRequest>) -> Result<Response<()>, Status> {
+        match request.into_inner().config_json.as_str() {
+            "{}" => Err(Status::unimplemented("")),
+            r#"{"root":"/srv"}"# => Ok(Response::new(())),
+            _ => Err(Status::invalid_argument("configure: no such root\x1b[0m")),
+        }
+    }
+
+    async fn execute(
+        &self,
+        request: Request<ToolCallRequest>,
+    ) -> Result<Response<ToolResultResponse>, Status> {
+        let timeout = request.metadata().get("grpc-timeout").map(|v| v.to_str().unwrap().to_owned());
+        *self.seen_timeout.lock().unwrap() = timeout;
+        let request = request.into_inner();
+        let content = match request.action.as_str() {
+            "big" => "x".repeat(request.args["bytes"].parse().unwrap()),
+            "hang" => {
+                let _told = OnDrop(self.cancelled.clone());
+                std::future::pending().await
+            }
+            "status" => return Err(Status::resource_exhausted("y".repeat(5000))),
+            "panic" => panic!("on purpose"),
+            other => other.to_owned(),
+        };
+        Ok(Response::new(ToolResultResponse { call_id: request.id, content, ..Default::default() }))
+    }
+
+    async fn capabilities(&self, _: Request<()>) -> Result<Response<PluginCapabilities>, Status> {
+        self.capability_calls.fetch_add(1, Ordering::Relaxed);
+        let actions = vec![Action { name: "echo".to_owned(), ..Default::default() }];
+        Ok(Response::new(PluginCapabilities { name: "scripted".to_owned(), actions, ..Default::default() }))
+    }
+
+    async fn refresh_capabilities(
+        &self,
+        request: Request<()>,
+    ) -> Result<Response<PluginCapabilities>, Status> {
+        if self.refreshes { self.capabilities(request).await } else { Err(Status::unimplemented("")) }
+    }
+
+    type ExecuteBidiStream = tokio_stream::Pending<Result<PluginMessage, Status>>;
+
+    async fn execute_bidi(
+        &self,
+        _: Request<tonic::Streaming<HostMessage>>,
+    ) -> Result<Response<Self::ExecuteBidiStream>, Status> {
+        unreachable!("Talon never calls ExecuteBidi")
+    }
+}
+
+struct Served {
+    _dir: tempfile::TempDir,
+    _private: Arc<PrivateDir>,
+    client: Client,
+    plugin: Arc<Scripted>,
+    /// The plugin's own runtime, so that it can go away with all its connections.
+    server: Option<tokio::runtime::Runtime>,
+}
+
+impl Served {
+    fn goes_away(&mut self) {
+        if let Some(server) = self.server.take() {
+            server.shutdown_background();
+        }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.goes_away();
+    }
+}
+
+async fn served(plugin: Scripted, health: Option<&str>, connections: u32) -> Served {
+    let dir = tempfile::Builder::new().prefix("t").tempdir_in("/tmp").unwrap();
+    let runtime = Arc::new(RuntimeDir::prepare(&dir.path().join("r"), false).unwrap());
+    let private = Arc::new(runtime.allocate(None).unwrap());
+    let socket = private.socket_dir().join("plugin1");
+    let server = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let listener = {
+        let _there = server.enter();
+        UnixListener::bind(&socket).unwrap()
+    };
+    let plugin = Arc::new(plugin);
+    let (reporter, health_server) = tonic_health::server::health_reporter();
+    if let Some(service) = health {
+        reporter.set_service_status(service, tonic_health::ServingStatus::Serving).await;
+    }
+    let has_health = health.is_some();
+    let service = PluginServiceServer::from_arc(plugin.clone()).max_encoding_message_size(64 << 20);
+    // By hand, because tonic's own router brings a web framework along.
+    let router = service_fn(move |request: http::Request<tonic::body::Body>| {
+        let (mut service, mut health_server) = (service.clone(), health_server.clone());
+        async move {
+            match request.uri().path().split('/').nth(1) {
+                Some("opentalon.plugin.v1.PluginService") => service.call(request).await,
+                Some("grpc.health.v1.Health") if has_health => health_server.call(request).await,
+                _ => Ok(Status::unimplemented("").into_http()),
+            }
+        }
+    });
+    let serving =
+        tonic::transport::Server::builder().serve_with_incoming(router, UnixListenerStream::new(listener));
+    server.spawn(async move { serving.await.unwrap() });
+    let uid = rustix::process::geteuid().as_raw();
+    let target = Target::new(&Address::Unix(socket), &private, uid, std::process::id(), false).unwrap();
+    let name = PluginName::new("configured").unwrap();
+    let client = Client::connect(name, target, connections).await.unwrap();
+    Served { _dir: dir, _private: private, client, plugin, server: Some(server) }
+}
+
+async fn plain() -> Served {
+    served(Scripted::default(), None, 1).await
+}
+
+fn call(action: &str) -> ToolCallRequest {
+    ToolCallRequest { id: "1".to_owned(), action: action.to_owned(), ..Default::default() }
+}
+
+fn big(bytes: usize) -> ToolCallRequest {
+    let mut call = call("big");
+    call.args.insert("bytes".to_owned(), bytes.to_string());
+    call
+}
+
+const LIMIT: usize = 1 << 20;
+
+#[tokio::test]
+async fn an_answer_comes_back_as_its_bytes() {
+    let s = plain().await;
+    let bytes = s.client.execute(&call("echo"), None, LIMIT).await.unwrap();
+    let answer = ToolResultResponse::decode(bytes).unwrap();
+    assert_eq!((answer.call_id.as_str(), answer.content.as_str()), ("1", "echo"));
+    assert_eq!(*s.plugin.seen_timeout.lock().unwrap(), None);
+}
+
+#[tokio::test]
+async fn the_deadline_travels_to_the_plugin() {
+    let s = plain().await;
+    let deadline = Instant::now() + Duration::from_secs(20);
+    s.client.execute(&call("echo"), Some(deadline), LIMIT).await.unwrap();
+    let seen = s.plugin.seen_timeout.lock().unwrap().clone().unwrap();
+    let micros: u64 = seen.strip_suffix('u').expect("microseconds").parse().unwrap();
+    assert!((10_000_000..=20_000_000).contains(&micros), "{seen}");
+}
+
+#[tokio::test]
+async fn a_late_answer_is_a_timeout_and_is_cancelled_on_the_wire() {
+    let s = plain().await;
+    let deadline = Instant::now() + Duration::from_millis(50);
+    let error = s.client.execute(&call("hang"), Some(deadline), LIMIT).await.unwrap_err();
+    assert!(matches!(error, ExecuteError::TimedOut { .. }), "{error}");
+    s.plugin.cancelled.notified().await;
+    let past = s.client.execute(&call("echo"), Some(Instant::now()), LIMIT).await.unwrap_err();
+    assert!(matches!(past, ExecuteError::TimedOut { .. }), "{past}");
+}
+
+#[tokio::test]
+async fn dropping_a_call_cancels_it_on_the_wire() {
+    let s = plain().await;
+    let client = s.client.clone();
+    let hanging = tokio::spawn(async move { client.execute(&call("hang"), None, LIMIT).await });
+    while s.client.inner.connections[0].in_flight.load(Ordering::Relaxed) == 0 {
+        tokio::task::yield_now().await;
+    }
+    // The connection works in order, so once this answer is here the plugin has the hanging call.
+    s.client.execute(&call("echo"), None, LIMIT).await.unwrap();
+    hanging.abort();
+    s.plugin.cancelled.notified().await;
+    assert!(hanging.await.unwrap_err().is_cancelled());
+    assert_eq!(s.client.inner.connections[0].in_flight.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn an_answer_over_the_limit_fails_cleanly_and_the_connection_lives() {
+    let s = plain().await;
+    for bytes in [LIMIT + 1, 32 << 20] {
+        let error = s.client.execute(&big(bytes), None, LIMIT).await.unwrap_err();
+        assert!(matches!(error, ExecuteError::TooLarge { limit: LIMIT }), "{error}");
+    }
+    let bytes = s.client.execute(&big(LIMIT - 100), None, LIMIT).await.unwrap();
+    assert!(bytes.len() <= LIMIT);
+    let larger = s.client.execute(&big(9 << 20), None, 16 << 20).await.unwrap();
+    assert!(larger.len() > 9 << 20);
+}
+
+#[tokio::test]
+async fn a_call_over_the_limit_is_not_sent() {
+    let s = plain().await;
+    let mut large = call("echo");
+    large.args.insert("x".to_owned(), "x".repeat(LIMIT));
+    let error = s.client.execute(&large, None, LIMIT).await.unwrap_err();
+    assert!(!error.retryable());
+    assert!(error.to_string().contains("max_message_bytes"), "{error}");
+}
+
+#[tokio::test]
+async fn the_plugins_own_errors_are_told_bounded() {
+    let s = plain().await;
+    let error = s.client.execute(&call("status"), None, LIMIT).await.unwrap_err();
+    let ExecuteError::Status { code, message } = error else { panic!("{error}") };
+    assert_eq!(code, Code::ResourceExhausted);
+    assert!(message.chars().count() <= crate::execute::MAX_STATUS_MESSAGE_CHARS + 1);
+    // A handler that panics resets its stream; the connection goes on.
+    let error = s.client.execute(&call("panic"), None, LIMIT).await.unwrap_err();
+    assert!(matches!(error, ExecuteError::Transport(_) | ExecuteError::Status { .. }), "{error}");
+    s.client.execute(&call("echo"), None, LIMIT).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_plugin_that_goes_away_is_a_broken_connection() {
+    let mut s = plain().await;
+    let client = s.client.clone();
+    let hanging = tokio::spawn(async move { client.execute(&call("hang"), None, LIMIT).await });
+    while s.client.inner.connections[0].in_flight.load(Ordering::Relaxed) == 0 {
+        tokio::task::yield_now().await;
+    }
+    s.client.execute(&call("echo"), None, LIMIT).await.unwrap();
+    s.goes_away();
+    let error = hanging.await.unwrap().unwrap_err();
+    assert!(matches!(error, ExecuteError::Transport(_)), "{error}");
+    let error = s.client.execute(&call("echo"), None, LIMIT).await.unwrap_err();
+    assert!(matches!(error, ExecuteError::Transport(_)), "{error}");
+    assert!(error.retryable());
+}
+
+#[tokio::test]
+async fn calls_spread_over_the_connections() {
+    let s = served(Scripted::default(), None, 3).await;
+    let held: Vec<_> = (0..6).map(|_| s.client.least_used()).collect();
+    let counts: Vec<_> =
+        s.client.inner.connections.iter().map(|c| c.in_flight.load(Ordering::Relaxed)).collect();
+    assert_eq!(counts, [2, 2, 2]);
+    drop(held);
+    assert!(s.client.inner.connections.iter().all(|c| c.in_flight.load(Ordering::Relaxed) == 0));
+}
+
+#[tokio::test]
+async fn init_and_capabilities_are_optional_in_their_ways() {
+    let s = plain().await;
+    let mut config = serde_json::Map::new();
+    assert!(matches!(s.client.init(&config).await, Ok(InitOutcome::Unimplemented)));
+    config.insert("root".to_owned(), "/srv".into());
+    assert!(matches!(s.client.init(&config).await, Ok(InitOutcome::Done)));
+    config.insert("root".to_owned(), "/nowhere".into());
+    let refused = s.client.init(&config).await.unwrap_err();
+    assert_eq!(refused, r"InvalidArgument: configure: no such root\u{1b}[0m");
+    assert_eq!(s.client.capabilities().await.unwrap().declared_name, "scripted");
+    let timeout = Duration::from_secs(5);
+    assert_eq!(s.client.refresh_capabilities(timeout).await.unwrap(), None);
+    let s = served(Scripted { refreshes: true, ..Default::default() }, None, 1).await;
+    assert!(s.client.refresh_capabilities(timeout).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn health_is_found_wherever_it_is() {
+    let timeout = Duration::from_secs(5);
+    for (service, by_capabilities) in [(Some("plugin"), 0), (Some(""), 0), (None, 2)] {
+        let s = served(Scripted::default(), service, 1).await;
+        for _ in 0..2 {
+            assert_eq!(s.client.health(timeout).await, Health::Serving, "{service:?}");
+        }
+        assert_eq!(s.plugin.capability_calls.load(Ordering::Relaxed), by_capabilities, "{service:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_plugin_without_shutdown_says_no() {
+    let s = plain().await;
+    assert!(!s.client.shutdown(Duration::from_secs(5)).await);
+}

@@ -1,0 +1,186 @@
+//! Connects to what a handshake line named, without believing it.
+//!
+//! A plugin may print any path, put a symlink there, or name a socket of somebody else. So the socket is reached
+//! through the descriptor of the plugin's own directory, has to belong to the plugin's uid, and whoever listens
+//! on it has to be one of the plugin's processes. All of this is done again on every reconnect. Going through the
+//! descriptor also means that our side never meets the limit on a socket's path.
+
+mod peer;
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hyper_util::rt::TokioIo;
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
+use tokio::net::{TcpStream, UnixStream};
+use tokio_util::either::Either;
+
+use crate::handshake::Address;
+use crate::rundir::PrivateDir;
+
+/// A connection as hyper takes it.
+pub(crate) type Connection = TokioIo<Either<UnixStream, TcpStream>>;
+
+/// Where one process's connections lead, and who has to be there.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    place: Place,
+    uid: u32,
+    /// Whoever listens must be this process or below it.
+    monitor_pid: u32,
+}
+
+#[derive(Debug, Clone)]
+enum Place {
+    Unix { dir: Arc<PrivateDir>, socket: PathBuf },
+    Tcp(SocketAddr),
+}
+
+/// Why there is no connection. Texts of the plugin are bounded and without control characters.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum ConnectError {
+    /// Its handshake named a place that is not its own.
+    #[error("its handshake names {shown:?}, which is not in its own directory {}: it has to make its socket in PLUGIN_UNIX_SOCKET_DIR or TMPDIR", dir.display())]
+    Outside {
+        /// The address.
+        shown: String,
+        /// Its own directory.
+        dir: PathBuf,
+    },
+    /// It listens on TCP and may not.
+    #[error(
+        "it listens on the TCP address {addr}, which other users of this machine can reach: let it use a unix socket, or set allow_tcp for it"
+    )]
+    TcpNotAllowed {
+        /// The address.
+        addr: SocketAddr,
+    },
+    /// There is no socket where it said.
+    #[error(
+        "the socket {shown:?} that its handshake names cannot be opened: {source}; a plugin has to listen before it prints the line"
+    )]
+    Open {
+        /// The path.
+        shown: String,
+        /// Why; a symlink shows as ELOOP.
+        source: io::Error,
+    },
+    /// Something else lies there.
+    #[error("{shown:?}, which its handshake names, is no socket")]
+    NoSocket {
+        /// The path.
+        shown: String,
+    },
+    /// The socket, or who listens on it, belongs to another user.
+    #[error("{what} belongs to uid {found}, and the plugin runs as uid {expected}")]
+    WrongUid {
+        /// What.
+        what: &'static str,
+        /// Its uid.
+        found: u32,
+        /// The plugin's uid.
+        expected: u32,
+    },
+    /// Whoever listens is no process of the plugin's.
+    #[error("process {pid}, which listens on its socket, is none of the plugin's processes")]
+    WrongProcess {
+        /// The listener.
+        pid: i32,
+    },
+    /// Nobody answers.
+    #[error("cannot connect to {shown:?}: {source}")]
+    Connect {
+        /// The address.
+        shown: String,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl Target {
+    /// Judges the address of a handshake.
+    pub(crate) fn new(
+        address: &Address,
+        dir: &Arc<PrivateDir>,
+        uid: u32,
+        monitor_pid: u32,
+        allow_tcp: bool,
+    ) -> Result<Self, ConnectError> {
+        let place = match address {
+            Address::Tcp(addr) if !allow_tcp => return Err(ConnectError::TcpNotAllowed { addr: *addr }),
+            Address::Tcp(addr) => Place::Tcp(*addr),
+            Address::Unix(path) => match path.strip_prefix(dir.path()) {
+                // The parser has refused "." and ".." already; the kernel will refuse symlinks.
+                Ok(socket) if socket != Path::new("") => {
+                    Place::Unix { dir: dir.clone(), socket: socket.to_owned() }
+                }
+                _ => {
+                    return Err(ConnectError::Outside { shown: show(path), dir: dir.path().to_owned() });
+                }
+            },
+        };
+        Ok(Self { place, uid, monitor_pid })
+    }
+
+    /// Opens one connection and makes sure who is at its other end.
+    pub(crate) async fn connect(&self) -> Result<Connection, ConnectError> {
+        let io = match &self.place {
+            Place::Unix { dir, socket } => Either::Left(self.unix(dir, socket).await?),
+            Place::Tcp(addr) => Either::Right(self.tcp(*addr).await?),
+        };
+        Ok(TokioIo::new(io))
+    }
+
+    async fn unix(&self, dir: &PrivateDir, socket: &Path) -> Result<UnixStream, ConnectError> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let fd = openat2(dir.fd(), socket, flags, Mode::empty(), resolve)
+            .map_err(|e| ConnectError::Open { shown: show(socket), source: e.into() })?;
+        let stat = fstat(&fd).map_err(|e| ConnectError::Open { shown: show(socket), source: e.into() })?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::Socket {
+            return Err(ConnectError::NoSocket { shown: show(socket) });
+        }
+        self.check_uid("its socket", stat.st_uid)?;
+        let connect = |source| ConnectError::Connect { shown: show(socket), source };
+        // Through the descriptor: what was looked at is what is connected to.
+        let magic = format!("/proc/self/fd/{}", fd.as_raw_fd());
+        let stream = UnixStream::connect(magic).await.map_err(connect)?;
+        // The kernel tells who called listen(), not who sends.
+        let peer = stream.peer_cred().map_err(connect)?;
+        self.check_uid("who listens on its socket", peer.uid())?;
+        let pid = peer.pid().unwrap_or(0);
+        if !peer::is_below(pid, self.monitor_pid) {
+            return Err(ConnectError::WrongProcess { pid });
+        }
+        Ok(stream)
+    }
+
+    /// TCP tells nobody's process, so the owner of the listening port has to do.
+    async fn tcp(&self, addr: SocketAddr) -> Result<TcpStream, ConnectError> {
+        let connect = |source| ConnectError::Connect { shown: addr.to_string(), source };
+        for uid in peer::tcp_listener_uids(addr.port()).map_err(connect)? {
+            self.check_uid("who listens on its TCP port", uid)?;
+        }
+        let stream = TcpStream::connect(addr).await.map_err(connect)?;
+        stream.set_nodelay(true).map_err(connect)?;
+        Ok(stream)
+    }
+
+    fn check_uid(&self, what: &'static str, found: u32) -> Result<(), ConnectError> {
+        if found == self.uid {
+            return Ok(());
+        }
+        Err(ConnectError::WrongUid { what, found, expected: self.uid })
+    }
+}
+
+fn show(path: &Path) -> String {
+    crate::handshake::shown(&path.display().to_string())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,68 @@
+//! The names that plugins declare for themselves.
+//!
+//! Calls are routed by the configured name alone, which the registry keeps unique, so two plugins never answer
+//! to one name. The declared name is only what a plugin sees on the wire. It may be any other plugin's too: one
+//! program under two configured names, with different settings, declares the same name twice, and that is useful
+//! and safe. One case is worth a word to the operator: a plugin that declares itself by the *configured* name of
+//! another, because a person who reads its output may take it for that one.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::name::PluginName;
+
+/// Which plugin declared which name; shared by a registry and its plugins.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct DeclaredNames(Arc<Mutex<BTreeMap<PluginName, Option<String>>>>);
+
+impl DeclaredNames {
+    /// A plugin is there; what it declares is not known yet.
+    pub(crate) fn add(&self, plugin: &PluginName) {
+        self.table().insert(plugin.clone(), None);
+    }
+
+    pub(crate) fn remove(&self, plugin: &PluginName) {
+        self.table().remove(plugin);
+    }
+
+    /// Keeps what a plugin declared; returns a note if it is another's name.
+    pub(crate) fn declare(&self, plugin: &PluginName, declared: &str) -> Option<String> {
+        self.table().insert(plugin.clone(), Some(declared.to_owned()));
+        self.note(plugin)
+    }
+
+    /// What an operator should know about the name that a plugin declared.
+    pub(crate) fn note(&self, plugin: &PluginName) -> Option<String> {
+        let table = self.table();
+        let declared = table.get(plugin)?.as_deref()?;
+        let other = table.keys().find(|other| *other != plugin && other.as_str() == declared)?;
+        Some(format!(
+            "it calls itself {other:?}, as another plugin is named; calls for {other} go to that one, calls for \
+             {plugin} come here"
+        ))
+    }
+
+    fn table(&self) -> MutexGuard<'_, BTreeMap<PluginName, Option<String>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_another_plugins_configured_name_is_worth_a_note() {
+        let name = |text| PluginName::new(text).unwrap();
+        let names = DeclaredNames::default();
+        for plugin in ["hello", "search-a", "search-b", "evil"] {
+            names.add(&name(plugin));
+        }
+        assert_eq!(names.declare(&name("hello"), "hello"), None);
+        assert_eq!(names.declare(&name("search-a"), "code-search"), None);
+        assert_eq!(names.declare(&name("search-b"), "code-search"), None);
+        assert!(names.declare(&name("evil"), "hello").unwrap().contains("calls for hello go to that one"));
+        names.remove(&name("hello"));
+        assert_eq!(names.note(&name("evil")), None);
+    }
+}

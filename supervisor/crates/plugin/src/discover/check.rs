@@ -1,0 +1,168 @@
+//! The checks that every plugin passes, wherever it was found.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use crate::environment;
+use crate::spec::{
+    LifecycleSettings, MANIFEST_FILE, MAX_CONNECTIONS, MAX_INSTANCES, MAX_MESSAGE_BYTES, MIN_MESSAGE_BYTES,
+    PluginSpec,
+};
+use crate::units::Duration;
+use crate::view::program::{self, Kind};
+use crate::view::{ProgramError, TreeError, digest, tree};
+
+/// Why a plugin is refused. The texts end with what to do next.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CheckError {
+    /// A setting that cannot work.
+    #[error("{setting}: {problem}")]
+    Setting {
+        /// The setting's key.
+        setting: &'static str,
+        /// What is wrong, and what to do.
+        problem: String,
+    },
+    /// Its program cannot be run.
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    /// Its directory cannot be used.
+    #[error(transparent)]
+    Directory(#[from] TreeError),
+    /// A script that is neither the plugin's nor the system's.
+    #[error("{} is a script outside the plugin's directory: move it into the directory, where what was checked is what runs", .0.display())]
+    ScriptOutside(PathBuf),
+    /// Its manifest asks for what only the operator may give.
+    #[error("{}", wishes.join("; "))]
+    Beyond {
+        /// For each wish the key, what is asked for, and how the operator can allow it.
+        wishes: Vec<String>,
+    },
+    /// It is not what the operator wrote down.
+    #[error(
+        "{} has the sha256 digest {found}, and {expected} was asked for: somebody changed it; restore it, or write down the new digest",
+        path.display()
+    )]
+    WrongDigest {
+        /// The program or directory.
+        path: PathBuf,
+        /// Its digest.
+        found: String,
+        /// The digest it should have.
+        expected: String,
+    },
+}
+
+fn setting(setting: &'static str, problem: impl Into<String>) -> CheckError {
+    CheckError::Setting { setting, problem: problem.into() }
+}
+
+/// Checks a plugin before it is registered: its settings, its files, and its digest if one is asked for. Reads
+/// the disk, and everything the plugin consists of when there is a digest to compare.
+///
+/// # Errors
+/// [`CheckError`], for the first thing that is wrong.
+pub fn check(spec: &PluginSpec) -> Result<(), CheckError> {
+    settings(spec)?;
+    lifecycle(&spec.lifecycle)?;
+    files(spec)
+}
+
+/// Several may have spoken, each sensibly, and still not fit together.
+fn lifecycle(life: &LifecycleSettings) -> Result<(), CheckError> {
+    let shown = |duration: std::time::Duration| Duration::from(duration);
+    if life.health_check_timeout > life.health_check_interval {
+        let interval = shown(life.health_check_interval);
+        let problem = format!(
+            "{} is longer than health_check_interval ({interval}): a check must end before the next begins",
+            shown(life.health_check_timeout)
+        );
+        return Err(setting("health_check_timeout", problem));
+    }
+    if life.backoff_initial > life.backoff_max {
+        let max = shown(life.backoff_max);
+        let problem = format!(
+            "{} is longer than backoff_max ({max}): the first wait is the shortest",
+            shown(life.backoff_initial)
+        );
+        return Err(setting("backoff_initial", problem));
+    }
+    Ok(())
+}
+
+/// The part of [`check`] that needs no disk.
+pub(crate) fn settings(spec: &PluginSpec) -> Result<(), CheckError> {
+    if !spec.program.is_absolute() {
+        return Err(setting(
+            "command",
+            format!("{} is not an absolute path: write one", spec.program.display()),
+        ));
+    }
+    if !(1..=MAX_INSTANCES).contains(&spec.instances) {
+        return Err(setting("instances", format!("{} is not between 1 and {MAX_INSTANCES}", spec.instances)));
+    }
+    if !(1..=MAX_CONNECTIONS).contains(&spec.connections) {
+        return Err(setting(
+            "connections",
+            format!("{} is not between 1 and {MAX_CONNECTIONS}", spec.connections),
+        ));
+    }
+    if !(MIN_MESSAGE_BYTES..=MAX_MESSAGE_BYTES).contains(&spec.max_message_bytes) {
+        let problem = format!("{} is not between 64KiB and 2GiB", spec.max_message_bytes);
+        return Err(setting("max_message_bytes", problem));
+    }
+    if spec.app_versions.is_empty() {
+        return Err(setting(
+            "app_versions",
+            "no version is offered: list at least one, or leave the key out",
+        ));
+    }
+    if let Some(sha256) = &spec.sha256
+        && !(sha256.len() == 64 && sha256.bytes().all(|b| b.is_ascii_hexdigit()))
+    {
+        return Err(setting("sha256", "not a digest: write 64 hexadecimal digits"));
+    }
+    if spec.args.iter().any(|arg| arg.contains('\0')) {
+        return Err(setting("args", "an argument holds a NUL character, which no program can be given"));
+    }
+    environment::check(spec).map_err(|problem| setting("env", problem))
+}
+
+fn files(spec: &PluginSpec) -> Result<(), CheckError> {
+    let Some(directory) = &spec.directory else {
+        let (path, mut program) = program::open(&spec.program)?;
+        if spec.sha256.is_some() {
+            let found = digest::of_file(&mut program.file)
+                .map_err(|source| ProgramError::Io { path: path.clone(), source })?;
+            compare(spec, path, found)?;
+        }
+        return Ok(());
+    };
+    if spec.sha256.is_some() {
+        let found = digest::of_tree(directory, Some(OsStr::new(MANIFEST_FILE)))?;
+        compare(spec, directory.clone(), found)?;
+    } else {
+        tree::walk(directory, Some(OsStr::new(MANIFEST_FILE)), &mut |_, _| Ok(()))?;
+    }
+    let (real, opened) = program::open(&spec.program)?;
+    script_inside(&real, opened.kind, directory)
+}
+
+/// Refuses a script that would be run from where anybody but root may change it.
+pub(crate) fn script_inside(real: &Path, kind: Kind, directory: &Path) -> Result<(), CheckError> {
+    if kind == Kind::Script && !real.starts_with(directory) && !tree::is_system_file(real) {
+        return Err(CheckError::ScriptOutside(real.to_owned()));
+    }
+    Ok(())
+}
+
+/// Compares what was found with what the operator wrote down, if anything.
+pub(crate) fn compare(spec: &PluginSpec, path: PathBuf, found: String) -> Result<(), CheckError> {
+    match &spec.sha256 {
+        Some(expected) if !expected.eq_ignore_ascii_case(&found) => {
+            Err(CheckError::WrongDigest { path, found, expected: expected.to_ascii_lowercase() })
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,84 @@
+//! What the operator says: for every plugin, and for single ones.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::entry::PluginSettings;
+use crate::name::PluginName;
+use crate::spec::{CallSettings, Cookie, Dialect, LifecycleSettings, PluginSpec, SandboxSettings};
+
+/// The transport's hard limit on one message from a plugin: 8 MiB leaves room for answers that will be cut, and
+/// bounds what one call can hold in memory.
+pub const DEFAULT_MAX_MESSAGE_BYTES: usize = 8 << 20;
+
+/// What holds for every plugin that says nothing else, and what the operator says about single ones.
+#[derive(Debug, Clone)]
+pub struct SpecDefaults {
+    /// How plugins live and die.
+    pub lifecycle: LifecycleSettings,
+    /// Jail settings. A manifest may ask for a stricter jail, never for a looser one.
+    pub sandbox: SandboxSettings,
+    /// The hard limit on one message, in bytes.
+    pub max_message_bytes: usize,
+    /// go-plugin's magic cookie.
+    pub cookie: Cookie,
+    /// go-plugin application protocol versions offered, the best last.
+    pub app_versions: Vec<u32>,
+    /// Processes of each plugin.
+    pub instances: u32,
+    /// Connections to each process.
+    pub connections: u32,
+    /// Whether plugins start with the supervisor.
+    pub enabled: bool,
+    /// What the operator says about single plugins, by name. Wins over what they say themselves.
+    pub overrides: BTreeMap<String, PluginSettings>,
+}
+
+impl Default for SpecDefaults {
+    fn default() -> Self {
+        Self {
+            lifecycle: LifecycleSettings::default(),
+            sandbox: SandboxSettings::default(),
+            max_message_bytes: DEFAULT_MAX_MESSAGE_BYTES,
+            cookie: Cookie::default(),
+            app_versions: vec![1],
+            instances: 1,
+            connections: 1,
+            enabled: true,
+            overrides: BTreeMap::new(),
+        }
+    }
+}
+
+impl SpecDefaults {
+    /// A plugin about which nothing is known but its program. Does not look at the overrides.
+    #[must_use]
+    pub fn spec(
+        &self,
+        name: PluginName,
+        source: impl Into<String>,
+        program: impl Into<PathBuf>,
+    ) -> PluginSpec {
+        PluginSpec {
+            name,
+            source: source.into(),
+            program: program.into(),
+            directory: None,
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            dialect: Dialect::Auto,
+            config: serde_json::Map::new(),
+            sha256: None,
+            cookie: self.cookie.clone(),
+            app_versions: self.app_versions.clone(),
+            allow_tcp: false,
+            instances: self.instances,
+            lifecycle: self.lifecycle.clone(),
+            sandbox: self.sandbox.clone(),
+            max_message_bytes: self.max_message_bytes,
+            connections: self.connections,
+            enabled: self.enabled,
+            calls: CallSettings::default(),
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! `plugin.yaml`: what a directory says about the plugin in it.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::document::origin::KeyPath;
+use crate::document::problem::Problems;
+use crate::document::shape::Shape;
+use crate::document::{self, Findings};
+use crate::entry::PluginEntry;
+use crate::spec::{LifecycleSettings, MANIFEST_FILE, SYSTEM_PATH};
+
+/// The largest manifest: 256 KiB, of which nearly all would be `config`.
+const MAX_MANIFEST_BYTES: u64 = 256 << 10;
+
+/// What a `plugin.yaml` may say: what `plugins.tools.plugins.<name>` may say in the config file, but for what only an
+/// operator grants. Held to the same rules; variables are not filled in, because the environment is the operator's.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Manifest {
+    /// The plugin's name, if it is not the directory's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The plugin.
+    #[serde(flatten)]
+    pub plugin: PluginEntry,
+}
+
+/// Why a manifest is refused.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ManifestError {
+    /// It cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It is larger than any manifest.
+    #[error("{} is larger than {} KiB: make it smaller", .0.display(), MAX_MANIFEST_BYTES >> 10)]
+    TooLarge(PathBuf),
+    /// It says something we do not understand. Each problem names its file and line.
+    #[error("{}", in_one_line(.0))]
+    Malformed(Problems),
+}
+
+/// The problems for a line of status output.
+fn in_one_line(problems: &Problems) -> String {
+    /// Enough to see what is wrong; the others show once these are mended.
+    const SHOWN: usize = 3;
+    let all = problems.problems();
+    let mut shown: Vec<String> = all.iter().take(SHOWN).map(ToString::to_string).collect();
+    if all.len() > SHOWN {
+        shown.push(format!("and {} more", all.len() - SHOWN));
+    }
+    shown.join("; ")
+}
+
+impl Manifest {
+    /// Reads the manifest of a directory. `wider` is how plugins live that say nothing about it.
+    ///
+    /// # Errors
+    /// [`ManifestError`], with file and line.
+    pub fn read(directory: &Path, wider: &LifecycleSettings) -> Result<Self, ManifestError> {
+        let path = directory.join(MANIFEST_FILE);
+        let failed = |source: std::io::Error| ManifestError::Io { path: path.clone(), source };
+        let flags = rustix::fs::OFlags::RDONLY
+            | rustix::fs::OFlags::NOFOLLOW
+            | rustix::fs::OFlags::NONBLOCK
+            | rustix::fs::OFlags::CLOEXEC;
+        let fd = rustix::fs::open(&path, flags, rustix::fs::Mode::empty()).map_err(|e| failed(e.into()))?;
+        let mut text = String::new();
+        std::fs::File::from(fd).take(MAX_MANIFEST_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
+        if text.len() as u64 > MAX_MANIFEST_BYTES {
+            return Err(ManifestError::TooLarge(path));
+        }
+        Self::parse(&text, &path, wider).map_err(ManifestError::Malformed)
+    }
+
+    /// Reads a manifest's text; `path` is for messages.
+    pub(crate) fn parse(text: &str, path: &Path, wider: &LifecycleSettings) -> Result<Self, Problems> {
+        static SHAPE: LazyLock<Shape> = LazyLock::new(Shape::of::<Manifest>);
+        let (manifest, origins) = document::read::<Self>(text, &SHAPE, path)?;
+        let mut found = Findings::new(&origins);
+        manifest.plugin.check(wider, &KeyPath::top(), &mut found);
+        match Problems::new(found.problems) {
+            Some(problems) => Err(problems),
+            None => Ok(manifest),
+        }
+    }
+
+    /// Where the program lies.
+    ///
+    /// # Errors
+    /// A sentence, when it is nowhere to be found or outside of the directory.
+    pub fn program(&self, directory: &Path) -> Result<PathBuf, String> {
+        resolve_command(&self.plugin.command, directory)
+    }
+}
+
+/// Where a manifest's command lies.
+fn resolve_command(path: &Path, directory: &Path) -> Result<PathBuf, String> {
+    let command = path.display().to_string();
+    if path.is_absolute() {
+        return Ok(path.to_owned());
+    }
+    if path.components().any(|c| matches!(c, std::path::Component::ParentDir)) {
+        return Err(format!(
+            "{MANIFEST_FILE}: command {command:?} leaves the directory: keep the program in it, or write an absolute path"
+        ));
+    }
+    // Collected component by component, so that "./run" and "run" are the same path.
+    let inside: PathBuf = directory.join(
+        path.components().filter(|c| matches!(c, std::path::Component::Normal(_))).collect::<PathBuf>(),
+    );
+    if command.contains('/') || inside.symlink_metadata().is_ok() {
+        return Ok(inside);
+    }
+    SYSTEM_PATH.iter().map(|dir| Path::new(dir).join(path)).find(|candidate| candidate.is_file()).ok_or_else(
+        || {
+            format!(
+                "{MANIFEST_FILE}: command {command:?} is neither in {} nor in {}: correct it, or install it",
+                directory.display(),
+                SYSTEM_PATH.join(", ")
+            )
+        },
+    )
+}

@@ -1,0 +1,253 @@
+//! Finds plugins in a directory.
+//!
+//! An executable file is a plugin named after itself; a directory with a [`plugin.yaml`](Manifest) is one, too.
+//!
+//! | what lies there | what happens |
+//! |---|---|
+//! | a name that begins with `.` | ignored |
+//! | a file without execute bit, a directory without manifest, a socket or pipe | ignored, with a debug log line |
+//! | a symlink | judged by what it leads to: that is checked, and that is run |
+//! | a bad name, two plugins with one name, a file others may write, a wrong `sha256`, a bad manifest | refused, each with its reason |
+//!
+//! One bad plugin never stops the others. Plugins from the config file ([`configured`]) pass the same checks.
+
+mod check;
+mod defaults;
+mod manifest;
+mod settle;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tracing::debug;
+
+pub use check::{CheckError, check};
+pub(crate) use check::{compare, script_inside, settings};
+pub use defaults::{DEFAULT_MAX_MESSAGE_BYTES, SpecDefaults};
+pub use manifest::{Manifest, ManifestError};
+use settle::{Said, settle};
+
+use crate::entry::PluginEntry;
+use crate::name::PluginName;
+use crate::spec::{MANIFEST_FILE, PluginSpec};
+use crate::view::trust;
+
+/// The most entries of a plugin directory that are looked at. 10,000 is far beyond what one machine runs; a
+/// larger directory is refused whole, because it is some other directory.
+pub const MAX_ENTRIES: usize = 10_000;
+
+/// The longest reason or name shown, in bytes.
+const MAX_SHOWN_BYTES: usize = 2048;
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Discovered {
+    /// Plugins that passed their checks, by name.
+    pub plugins: Vec<PluginSpec>,
+    /// What looked like a plugin and is not run.
+    pub refused: Vec<Refused>,
+}
+
+/// Something that looked like a plugin and is not run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// Its name, or its file's where that is no plugin name.
+    pub name: String,
+    /// Where it lies.
+    pub path: PathBuf,
+    /// Why, ending with what to do next.
+    pub reason: String,
+}
+
+/// Looks through a plugin directory. Blocking; reads every file of plugins that have a `sha256` to compare.
+///
+/// A directory that cannot be used at all gives one refusal that bears its path.
+#[must_use]
+pub fn scan(dir: &Path, defaults: &SpecDefaults) -> Discovered {
+    let mut refused = Vec::new();
+    let mut found: BTreeMap<PluginName, Vec<PluginSpec>> = BTreeMap::new();
+    let names = match entries(dir) {
+        Ok(names) => names,
+        Err(reason) => {
+            let name = dir.file_name().unwrap_or(dir.as_os_str()).to_string_lossy().into_owned();
+            return Discovered {
+                plugins: Vec::new(),
+                refused: vec![Refused { name, path: dir.to_owned(), reason }],
+            };
+        }
+    };
+    for name in names {
+        let path = dir.join(&name);
+        match candidate(&path, defaults) {
+            Ok(Some(spec)) => found.entry(spec.name.clone()).or_default().push(spec),
+            Ok(None) => {}
+            Err(reason) => {
+                let name = bounded(&name.to_string_lossy());
+                refused.push(Refused { name, path, reason: bounded(&reason) });
+            }
+        }
+    }
+    let mut plugins = Vec::new();
+    for (name, mut specs) in found {
+        if let ([_], Some(spec)) = (specs.as_slice(), specs.first().cloned()) {
+            plugins.push(spec);
+            continue;
+        }
+        // Choosing one of them would be a guess, so none runs.
+        let sources: Vec<_> = specs.iter().map(|spec| spec.source.clone()).collect();
+        let reason = bounded(&format!("{} claim the name {name}: rename all but one", sources.join(" and ")));
+        for spec in specs.drain(..) {
+            let path = spec.directory.unwrap_or(spec.program);
+            refused.push(Refused { name: name.to_string(), path, reason: reason.clone() });
+        }
+    }
+    Discovered { plugins, refused }
+}
+
+/// A plugin from the config file: a program, or a directory with a [`plugin.yaml`](Manifest) over which the entry wins.
+/// Blocking, as [`scan`] is.
+///
+/// # Errors
+/// [`Refused`], if it does not pass its checks.
+pub fn configured(
+    name: &PluginName,
+    source: &str,
+    entry: &PluginEntry,
+    defaults: &SpecDefaults,
+) -> Result<PluginSpec, Refused> {
+    let spec = if entry.command.is_dir() {
+        configured_directory(name, source, entry, defaults)
+    } else {
+        let spec = defaults.spec(name.clone(), source, &entry.command);
+        let said = Said { entry: Some(entry), ..Said::default() };
+        settle(spec, said, defaults).map_err(|e| e.to_string())
+    };
+    let checked = spec.and_then(|spec| check(&spec).map(|()| spec).map_err(|e| e.to_string()));
+    checked.map_err(|reason| Refused {
+        name: name.to_string(),
+        path: entry.command.clone(),
+        reason: bounded(&reason),
+    })
+}
+
+fn configured_directory(
+    name: &PluginName,
+    source: &str,
+    entry: &PluginEntry,
+    defaults: &SpecDefaults,
+) -> Result<PluginSpec, String> {
+    let directory =
+        entry.command.canonicalize().map_err(|e| format!("cannot resolve it: {e}; correct the path"))?;
+    if directory.join(MANIFEST_FILE).symlink_metadata().is_err() {
+        return Err(format!("it is a directory without {MANIFEST_FILE}: add one, or name the program in it"));
+    }
+    let manifest = trusted_manifest(&directory, defaults)?;
+    // Its name is the entry's key, whatever the manifest says.
+    let mut spec = defaults.spec(name.clone(), source, manifest.program(&directory)?);
+    spec.directory = Some(directory);
+    let said = Said { manifest: Some(&manifest.plugin), entry: Some(entry) };
+    settle(spec, said, defaults).map_err(|e| e.to_string())
+}
+
+/// The names in a plugin directory that is fit to be one, sorted.
+fn entries(dir: &Path) -> Result<Vec<OsString>, String> {
+    let failed = |e: io::Error| match e.kind() {
+        io::ErrorKind::NotFound => {
+            format!(
+                "plugin_dir {} does not exist: create it, or change plugins.tools.plugin_dir",
+                dir.display()
+            )
+        }
+        _ => format!("cannot read plugin_dir {}: {e}", dir.display()),
+    };
+    let stat = rustix::fs::stat(dir).map_err(|e| failed(e.into()))?;
+    if let Some(problem) = trust::who_else_may_write(&stat) {
+        return Err(format!("plugin_dir {} cannot be trusted: {problem}", dir.display()));
+    }
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(dir).map_err(failed)? {
+        let name = entry.map_err(failed)?.file_name();
+        if name.as_encoded_bytes().starts_with(b".") {
+            continue;
+        }
+        if names.len() == MAX_ENTRIES {
+            return Err(format!(
+                "plugin_dir {} holds more than {MAX_ENTRIES} entries: name a directory that holds plugins only",
+                dir.display()
+            ));
+        }
+        names.push(name);
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// What one entry is: a plugin, nothing of ours, or something to refuse.
+fn candidate(path: &Path, defaults: &SpecDefaults) -> Result<Option<PluginSpec>, String> {
+    use std::os::unix::fs::PermissionsExt;
+
+    let real = path.canonicalize().map_err(|e| format!("cannot resolve it: {e}; remove it"))?;
+    let metadata = real.metadata().map_err(|e| format!("cannot look at it: {e}"))?;
+    let file_name = path.file_name().and_then(|name| name.to_str());
+    let spec = if metadata.is_dir() {
+        if real.join(MANIFEST_FILE).symlink_metadata().is_err() {
+            debug!(path = %path.display(), "ignored: a directory without {MANIFEST_FILE}");
+            return Ok(None);
+        }
+        directory_plugin(&real, file_name, defaults)?
+    } else if metadata.is_file() && metadata.permissions().mode() & 0o111 != 0 {
+        let name = PluginName::from_file_name(file_name.ok_or("its name is not UTF-8: rename it")?)
+            .map_err(|e| e.to_string())?;
+        // The target of a link is what is checked and run, so that switching the link later needs a new scan.
+        let spec = defaults.spec(name, path.display().to_string(), real);
+        settle(spec, Said::default(), defaults).map_err(|e| e.to_string())?
+    } else {
+        debug!(path = %path.display(), "ignored: neither executable nor a directory");
+        return Ok(None);
+    };
+    check(&spec).map_err(|e| e.to_string())?;
+    Ok(Some(spec))
+}
+
+/// A plugin in a directory of its own. The directory's name loses no extension: `tool-1.2` would become `tool-1`.
+fn directory_plugin(
+    directory: &Path,
+    dir_name: Option<&str>,
+    defaults: &SpecDefaults,
+) -> Result<PluginSpec, String> {
+    let manifest = trusted_manifest(directory, defaults)?;
+    let name = match &manifest.name {
+        Some(name) => PluginName::new(name),
+        None => PluginName::new(&dir_name.ok_or("its name is not UTF-8: rename it")?.replace('_', "-")),
+    };
+    let source = directory.join(MANIFEST_FILE).display().to_string();
+    let name = name.map_err(|e| e.to_string())?;
+    let mut spec = defaults.spec(name, source, manifest.program(directory)?);
+    spec.directory = Some(directory.to_owned());
+    let said = Said { manifest: Some(&manifest.plugin), entry: None };
+    settle(spec, said, defaults).map_err(|e| e.to_string())
+}
+
+/// A directory's manifest. Checked before it is read: one that everybody may write could name any program.
+fn trusted_manifest(directory: &Path, defaults: &SpecDefaults) -> Result<Manifest, String> {
+    for path in [directory, &directory.join(MANIFEST_FILE)] {
+        let stat = rustix::fs::stat(path).map_err(|e| format!("cannot look at {}: {e}", path.display()))?;
+        if let Some(problem) = trust::who_else_may_write(&stat) {
+            return Err(format!("{} cannot be trusted: {problem}", path.display()));
+        }
+    }
+    Manifest::read(directory, &defaults.lifecycle).map_err(|e| e.to_string())
+}
+
+/// A text for a person, cut where it gets too long.
+fn bounded(text: &str) -> String {
+    if text.len() <= MAX_SHOWN_BYTES {
+        return text.to_owned();
+    }
+    format!("{}…", &text[..text.floor_char_boundary(MAX_SHOWN_BYTES)])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+//! Names that are wrong, and which were probably meant.
+
+use crate::name::PluginName;
+
+use super::origin::KeyPath;
+use super::shape::{Field, KeyKind, Kind, Shape};
+
+/// Longer texts are no misspelled words of ours, and comparing them would cost more than it tells.
+const MAX_COMPARED_CHARS: usize = 64;
+
+/// The word that is most likely meant, if one is near enough.
+#[must_use]
+pub fn nearest<'w>(written: &str, words: impl Iterator<Item = &'w str>) -> Option<&'w str> {
+    if written.chars().count() > MAX_COMPARED_CHARS {
+        return None;
+    }
+    let written = written.to_lowercase().replace('-', "_");
+    // A third of the letters wrong is a slip of the hand; more is another word.
+    let near_enough = (written.chars().count() / 3).max(1);
+    words
+        .map(|word| (strsim::damerau_levenshtein(&written, &word.to_lowercase().replace('-', "_")), word))
+        .filter(|(distance, _)| *distance <= near_enough)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, word)| word)
+}
+
+/// A key of exactly this name in another place.
+fn same_name_elsewhere(root: &Shape, name: &str) -> Option<KeyPath> {
+    fn search(shape: &Shape, name: &str, path: &KeyPath) -> Option<KeyPath> {
+        match &shape.kind {
+            Kind::Object(fields) => {
+                if fields.iter().any(|field| field.name == name) {
+                    return Some(path.key(name));
+                }
+                fields.iter().find_map(|field| search(&field.shape, name, &path.key(&field.name)))
+            }
+            Kind::Map { value, .. } => search(value, name, &path.key("NAME")),
+            Kind::List(item) => search(item, name, &path.index(0)),
+            _ => None,
+        }
+    }
+    search(root, name, &KeyPath::top())
+}
+
+/// The message and help for a key that is not there.
+#[must_use]
+pub fn unknown_key(root: &Shape, shape: &Shape, path: &KeyPath, key: &str) -> (String, Option<String>) {
+    let fields: &[Field] = match &shape.kind {
+        Kind::Object(fields) => fields,
+        _ => &[],
+    };
+    let near = nearest(key, fields.iter().map(|field| field.name.as_str()));
+    let help = near
+        .map(|near| format!("did you mean {}?", path.key(near)))
+        .or_else(|| same_name_elsewhere(root, key).map(|elsewhere| format!("there is {elsewhere}")));
+    let help = help.unwrap_or_else(|| {
+        let known: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
+        match known.len() {
+            0 => "remove it".to_owned(),
+            _ => format!("known here: {}", known.join(", ")),
+        }
+    });
+    ("unknown key".to_owned(), Some(help))
+}
+
+/// Whether a key of the operator's choice may be one.
+///
+/// # Errors
+/// What is wrong with it, and what to do.
+pub fn check_key(kind: KeyKind, key: &str) -> Result<(), (String, Option<String>)> {
+    match kind {
+        KeyKind::Plugin => PluginName::new(key).map(drop).map_err(|error| {
+            let suggestion = PluginName::new(&key.to_ascii_lowercase().replace(['_', ' ', '.'], "-")).ok();
+            (error.to_string(), suggestion.map(|name| format!("did you mean {name}?")))
+        }),
+        KeyKind::Action => {
+            /// As long as the tool names that models accept.
+            const MAX_ACTION_LEN: usize = 64;
+            let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
+            if !key.is_empty() && key.len() <= MAX_ACTION_LEN && key.bytes().all(plain) {
+                return Ok(());
+            }
+            let message =
+                "is not the name of an action: use 1 to 64 characters of a-z, A-Z, 0-9, '_' and '-'";
+            Err((message.to_owned(), None))
+        }
+        KeyKind::Credential | KeyKind::Free if key.is_empty() => Err(("an empty name".to_owned(), None)),
+        KeyKind::Credential | KeyKind::Free => Ok(()),
+    }
+}

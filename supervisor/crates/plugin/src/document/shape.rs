@@ -1,0 +1,322 @@
+//! The schema of a type, in the form that the checks and the reference page walk.
+//!
+//! Derived from the types through schemars, so that a key, its type and its documentation are written once.
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value};
+
+use crate::units::{BYTES_FORMAT, DURATION_FORMAT, UID_RANGE_FORMAT};
+
+/// What a value must look like.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shape {
+    /// The kind of value.
+    pub kind: Kind,
+    /// Whether it may be nothing (`null`), which takes a default away.
+    pub nullable: bool,
+}
+
+/// The kinds of value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kind {
+    /// Fixed keys.
+    Object(Vec<Field>),
+    /// Keys of the operator's choice.
+    Map {
+        /// What the keys name.
+        key: KeyKind,
+        /// What each value must look like.
+        value: Box<Shape>,
+    },
+    /// Any number of values of one shape.
+    List(Box<Shape>),
+    /// A length of time with its unit.
+    Duration,
+    /// A number of bytes.
+    Bytes,
+    /// An inclusive range of uids.
+    UidRange,
+    /// A whole number.
+    Integer {
+        /// The smallest.
+        min: i128,
+        /// The largest.
+        max: i128,
+    },
+    /// `true` or `false`.
+    Bool,
+    /// A text.
+    Text,
+    /// A path.
+    Path,
+    /// A path, or the bare name of a program.
+    Program,
+    /// A text that no message repeats.
+    Secret,
+    /// One of some words.
+    Choice(Vec<Choice>),
+    /// Anything that JSON can say.
+    Any,
+}
+
+/// What the keys of a map name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyKind {
+    /// A plugin.
+    Plugin,
+    /// One of a plugin's actions.
+    Action,
+    /// A credential, by the name that the plugin knows.
+    Credential,
+    /// Whatever the operator likes.
+    Free,
+}
+
+/// One fixed key.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Field {
+    /// The key.
+    pub name: String,
+    /// Paragraphs; the first says what it is, the others why.
+    pub doc: String,
+    /// Whether an entry without it is incomplete. Keys outside of maps and lists always have a default.
+    pub required: bool,
+    /// The default as the schema says it, for keys of entries.
+    pub default: Option<Value>,
+    /// The default in words, where it depends on the machine or on other keys.
+    pub default_text: Option<String>,
+    /// A value to show.
+    pub example: Option<Value>,
+    /// Whether values below it may be secrets that only their key's name tells.
+    pub may_hold_secrets: bool,
+    /// What its value must look like.
+    pub shape: Shape,
+}
+
+/// One of some words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    /// The word.
+    pub word: String,
+    /// What it means; empty where nobody said.
+    pub doc: String,
+}
+
+impl Shape {
+    /// The shape of what becomes a `T`.
+    #[must_use]
+    pub fn of<T: JsonSchema>() -> Self {
+        shape(&derived::<T>())
+    }
+}
+
+/// The JSON Schema of a file that becomes a `T` on top of its defaults, for editors.
+#[must_use]
+pub fn file_schema<T: JsonSchema>() -> Value {
+    let mut schema = derived::<T>();
+    for_files(&mut schema, true);
+    schema
+}
+
+fn derived<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    settings.into_generator().into_root_schema_for::<T>().to_value()
+}
+
+/// The types hold effective values, in which nothing is missing. A file may leave out whatever has a default, which
+/// outside of entries (`always_there`) is everything, and must not hold what is not known.
+fn for_files(schema: &mut Value, always_there: bool) {
+    let Some(map) = schema.as_object_mut() else { return };
+    if map.contains_key("properties") {
+        map.insert("additionalProperties".to_owned(), false.into());
+        if always_there {
+            map.remove("required");
+        }
+    }
+    if let Some(properties) = map.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.values_mut().for_each(|property| for_files(property, always_there));
+    }
+    for inside_an_entry in ["additionalProperties", "items"] {
+        if let Some(schema) = map.get_mut(inside_an_entry) {
+            for_files(schema, false);
+        }
+    }
+    if let Some(options) = map.get_mut("anyOf").and_then(Value::as_array_mut) {
+        options.iter_mut().for_each(|option| for_files(option, false));
+    }
+}
+
+fn shape(schema: &Value) -> Shape {
+    // `Option` of something that has no plain type is written as "this or null".
+    if let Some(options) = schema.get("anyOf").and_then(Value::as_array) {
+        let is_null = |option: &&Value| option.get("type").and_then(Value::as_str) == Some("null");
+        if let Some(inner) = options.iter().find(|option| !is_null(option)) {
+            return Shape { nullable: options.iter().any(|o| is_null(&o)), ..shape(inner) };
+        }
+    }
+    let types: Vec<&str> = match schema.get("type") {
+        Some(Value::String(one)) => vec![one],
+        Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    Shape { kind: kind(schema, &types), nullable: types.contains(&"null") }
+}
+
+fn kind(schema: &Value, types: &[&str]) -> Kind {
+    if let Some(choices) = choices(schema) {
+        return Kind::Choice(choices);
+    }
+    if schema.get("x-secret").is_some() {
+        return Kind::Secret;
+    }
+    match schema.get("format").and_then(Value::as_str) {
+        Some(DURATION_FORMAT) => return Kind::Duration,
+        Some(BYTES_FORMAT) => return Kind::Bytes,
+        Some(UID_RANGE_FORMAT) => return Kind::UidRange,
+        Some("path") => return Kind::Path,
+        Some("program") => return Kind::Program,
+        _ => {}
+    }
+    let is = |name: &str| types.contains(&name);
+    if is("object") {
+        return object(schema);
+    }
+    if is("array") {
+        return Kind::List(Box::new(schema.get("items").map_or(ANY, shape)));
+    }
+    if is("integer") {
+        return integer(schema);
+    }
+    if is("boolean") {
+        return Kind::Bool;
+    }
+    if is("string") {
+        return Kind::Text;
+    }
+    Kind::Any
+}
+
+const ANY: Shape = Shape { kind: Kind::Any, nullable: true };
+
+fn choices(schema: &Value) -> Option<Vec<Choice>> {
+    let choice =
+        |word: &Value, doc: &str| Some(Choice { word: word.as_str()?.to_owned(), doc: paragraphs(doc) });
+    if let Some(options) = schema.get("oneOf").and_then(Value::as_array) {
+        return options
+            .iter()
+            .map(|option| choice(option.get("const")?, text(option, "description")))
+            .collect();
+    }
+    schema
+        .get("enum")?
+        .as_array()?
+        .iter()
+        .filter(|word| !word.is_null())
+        .map(|word| choice(word, ""))
+        .collect()
+}
+
+fn integer(schema: &Value) -> Kind {
+    let bound =
+        |name: &str| schema.get(name).and_then(Value::as_number).and_then(serde_json::Number::as_i128);
+    let (lowest, highest) = match schema.get("format").and_then(Value::as_str) {
+        Some("uint32") => (0, i128::from(u32::MAX)),
+        Some("uint" | "uint64") => (0, i128::from(u64::MAX)),
+        _ => (i128::from(i64::MIN), i128::from(i64::MAX)),
+    };
+    Kind::Integer {
+        min: bound("minimum").unwrap_or(lowest).max(lowest),
+        max: bound("maximum").unwrap_or(highest).min(highest),
+    }
+}
+
+fn object(schema: &Value) -> Kind {
+    if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
+        let required: Vec<&str> = schema
+            .get("required")
+            .and_then(Value::as_array)
+            .map(|names| names.iter().filter_map(Value::as_str).collect())
+            .unwrap_or_default();
+        let fields = properties.iter().map(|(name, schema)| field(name, schema, &required)).collect();
+        return Kind::Object(fields);
+    }
+    let key = match text(schema, "x-key") {
+        "plugin" => KeyKind::Plugin,
+        "action" => KeyKind::Action,
+        "credential" => KeyKind::Credential,
+        _ => KeyKind::Free,
+    };
+    let value = schema.get("additionalProperties").map_or(ANY, shape);
+    Kind::Map { key, value: Box::new(value) }
+}
+
+fn field(name: &str, schema: &Value, required: &[&str]) -> Field {
+    Field {
+        name: name.to_owned(),
+        doc: paragraphs(text(schema, "description")),
+        required: required.contains(&name),
+        default: schema.get("default").cloned(),
+        default_text: schema.get("x-default").and_then(Value::as_str).map(str::to_owned),
+        example: schema.get("examples").and_then(Value::as_array).and_then(|all| all.first()).cloned(),
+        may_hold_secrets: schema.get("x-may-hold-secrets").is_some(),
+        shape: shape(schema),
+    }
+}
+
+fn text<'s>(schema: &'s Value, key: &str) -> &'s str {
+    schema.as_object().and_then(|map: &Map<_, _>| map.get(key)).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Doc comments are wrapped in the source; a paragraph is one line again.
+fn paragraphs(doc: &str) -> String {
+    doc.split("\n\n")
+        .map(|paragraph| paragraph.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect::<Vec<_>>()
+        .join("\n\n")
+}
+
+impl Shape {
+    /// What it is called in messages and in the reference.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match &self.kind {
+            Kind::Object(_) | Kind::Map { .. } => "a map of keys".to_owned(),
+            Kind::List(of) => match &of.kind {
+                Kind::Text | Kind::Path | Kind::Secret => "a list of texts".to_owned(),
+                Kind::Integer { .. } => "a list of whole numbers".to_owned(),
+                Kind::Object(_) | Kind::Map { .. } => "a list of maps".to_owned(),
+                _ => "a list".to_owned(),
+            },
+            Kind::Duration => "a duration".to_owned(),
+            Kind::Bytes => "a size".to_owned(),
+            Kind::UidRange => "a range of uids".to_owned(),
+            Kind::Integer { min, max } => match (*min, *max) {
+                (min, max) if max >= i128::from(u32::MAX) => format!("a whole number of at least {min}"),
+                (min, max) => format!("a whole number from {min} to {max}"),
+            },
+            Kind::Bool => "true or false".to_owned(),
+            Kind::Text | Kind::Secret => "a text".to_owned(),
+            Kind::Path | Kind::Program => "a path".to_owned(),
+            Kind::Choice(choices) => {
+                let words: Vec<String> =
+                    choices.iter().map(|choice| format!("\"{}\"", choice.word)).collect();
+                match words.split_last() {
+                    Some((last, [])) => last.clone(),
+                    Some((last, others)) => format!("{} or {last}", others.join(", ")),
+                    None => String::new(),
+                }
+            }
+            Kind::Any => "anything".to_owned(),
+        }
+    }
+
+    /// The fixed key of this name.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<&Field> {
+        match &self.kind {
+            Kind::Object(fields) => fields.iter().find(|field| field.name == name),
+            _ => None,
+        }
+    }
+}

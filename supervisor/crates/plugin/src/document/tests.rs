@@ -1,0 +1,71 @@
+use proptest::prelude::*;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::*;
+use crate::units::Duration;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Example {
+    name: String,
+    #[serde(default)]
+    timeout: Option<Duration>,
+    #[serde(default)]
+    quiet: bool,
+    #[serde(default)]
+    free: serde_json::Map<String, Value>,
+}
+
+fn parse(text: &str) -> Result<Example, String> {
+    let read = super::read(text, &Shape::of::<Example>(), Path::new("x.yaml"));
+    read.map(|(example, _)| example).map_err(|problems| problems.to_string())
+}
+
+#[test]
+fn a_text_becomes_its_type() {
+    let example = parse("name: ${HOME}\ntimeout: 1m\nfree: { b: 1, a: [null, '2'] }\n").unwrap();
+    assert_eq!(example.name, "${HOME}", "variables are filled in only where somebody says how");
+    assert_eq!(example.timeout, Some(Duration::from_secs(60)));
+    assert!(!example.quiet);
+    assert_eq!(Value::Object(example.free), json!({ "b": 1, "a": [null, "2"] }));
+}
+
+#[test]
+fn everything_that_is_wrong_is_said_at_once() {
+    let error = parse("tiemout: 5s\nquiet: yes\nfree: { v: 0755 }\n").unwrap_err();
+    let lines: Vec<&str> = error.lines().collect();
+    assert_eq!(lines.len(), 4, "{error}");
+    assert_eq!(lines[1], "x.yaml:1:1: tiemout: unknown key (did you mean timeout?)");
+    assert!(lines[0].starts_with("x.yaml:1:1: name: is missing"), "{error}");
+    assert!(lines[2].starts_with("x.yaml:2:8: quiet: expected true or false"), "{error}");
+    assert!(lines[3].starts_with("x.yaml:3:12: free.v: is a number"), "{error}");
+}
+
+#[test]
+fn a_text_that_cannot_be_read_is_one_problem() {
+    for (text, says) in [("name: [", "not valid YAML"), ("- a", "expected a map"), ("", "name: is missing")] {
+        let error = parse(text).unwrap_err();
+        assert!(error.lines().count() == 1 && error.contains(says), "{text:?}: {error}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn no_text_panics(text in "[a-z:{}\\[\\],\"' \n\t&*#!|>%@`$0-9-]{0,200}") {
+        let _ = parse(&text);
+    }
+
+    /// Free values mean what another reader of YAML 1.2 makes of them.
+    #[test]
+    fn free_values_mean_what_yaml_says(
+        word in "(null|~|true|False|[-+]?(0|[1-9][0-9]{0,3})|0x[0-9a-f]{1,4}|0o[0-7]{1,3}|[-+]?[0-9]{0,3}\\.[0-9]{1,3}(e[-+]?[0-9])?|[a-z]{1,5}|yes|'5'|\"true\")",
+    ) {
+        let ours = parse(&format!("name: n\nfree: {{ v: {word} }}\n")).unwrap().free["v"].clone();
+        let options = serde_saphyr::options! { strict_booleans: true };
+        let theirs: Value = serde_saphyr::from_str_with_options(&word, options).unwrap();
+        prop_assert_eq!(ours, theirs);
+    }
+}

@@ -1,0 +1,131 @@
+//! A scalar as the value its key asks for.
+
+use std::path::{Component, Path, PathBuf};
+
+use serde_json::Value;
+
+use super::names::nearest;
+use super::scalar;
+use super::shape::{Kind, Shape};
+use crate::spec::{MANIFEST_FILE, SYSTEM_PATH};
+use crate::units::{ByteSize, Duration, UidRange};
+
+/// A scalar whose variables are filled in.
+pub(super) struct Filled {
+    pub(super) text: String,
+    /// Written without quotes.
+    pub(super) plain: bool,
+    /// Whether a variable stood in it, so that it may be a secret.
+    pub(super) substituted: bool,
+}
+
+/// Reads scalars of one source.
+pub(super) struct Reader<'a> {
+    /// Where relative paths start; `None` leaves every path as it is written.
+    pub(super) base: Option<PathBuf>,
+    /// What `~/` stands for.
+    pub(super) home: Option<&'a Path>,
+}
+
+impl Reader<'_> {
+    /// The value of a scalar that must fit a shape, or what is wrong and what to do.
+    pub(super) fn read(&self, filled: &Filled, shape: &Shape) -> Result<Value, (String, Option<String>)> {
+        let Filled { text, plain, .. } = filled;
+        let found = || filled.shown(&shape.kind);
+        let expected = || format!("expected {}, found {}", shape.name(), found());
+        let own_words = |error: String| {
+            // The units' own messages repeat the text, which may come from a variable that holds a secret.
+            if filled.substituted { (expected(), None) } else { (error, None) }
+        };
+        match &shape.kind {
+            Kind::Text | Kind::Secret => Ok(Value::String(text.clone())),
+            Kind::Path | Kind::Program if text.is_empty() => {
+                Err((expected(), Some("write a path".to_owned())))
+            }
+            Kind::Path => Ok(Value::String(self.path(text))),
+            Kind::Program => Ok(Value::String(self.program(text))),
+            Kind::Duration => match text.parse::<Duration>() {
+                Ok(duration) => Ok(Value::String(duration.to_string())),
+                Err(error) => Err(own_words(error.to_string())),
+            },
+            Kind::Bytes => match text.parse::<ByteSize>() {
+                Ok(size) => Ok(Value::String(size.to_string())),
+                Err(error) => Err(own_words(error.to_string())),
+            },
+            Kind::UidRange => match text.parse::<UidRange>() {
+                Ok(range) => Ok(Value::String(range.to_string())),
+                Err(error) => Err((error.to_string(), None)),
+            },
+            Kind::Bool => match scalar::resolve(text, *plain) {
+                Some(Value::Bool(value)) => Ok(Value::Bool(value)),
+                _ if !plain => Err((expected(), Some("write it without quotes".to_owned()))),
+                _ => Err((expected(), None)),
+            },
+            Kind::Integer { min, max } => {
+                match scalar::resolve(text, *plain).as_ref().and_then(scalar::as_integer) {
+                    Some(number) if (*min..=*max).contains(&number) => {
+                        Ok(scalar::integer(number).unwrap_or(Value::Null))
+                    }
+                    Some(_) => Err((expected(), None)),
+                    None if !plain && scalar::resolve(text, true).is_some_and(|value| value.is_i64()) => {
+                        Err((expected(), Some("write it without quotes".to_owned())))
+                    }
+                    None => Err((expected(), None)),
+                }
+            }
+            Kind::Choice(choices) => {
+                if choices.iter().any(|choice| choice.word == *text) {
+                    return Ok(Value::String(text.clone()));
+                }
+                let near = nearest(text, choices.iter().map(|choice| choice.word.as_str()));
+                Err((expected(), near.map(|word| format!("did you mean \"{word}\"?"))))
+            }
+            Kind::Any => Ok(Value::String(text.clone())),
+            Kind::Object(_) | Kind::Map { .. } | Kind::List(_) => {
+                let help = match shape.kind {
+                    Kind::List(_) => format!("write [{}]", found()),
+                    _ => "write its keys below it, further to the right".to_owned(),
+                };
+                Err((expected(), Some(help)))
+            }
+        }
+    }
+
+    /// An absolute path, `~/` followed, without superfluous steps.
+    fn path(&self, text: &str) -> String {
+        let Some(base) = &self.base else { return text.to_owned() };
+        let path = match (text.strip_prefix("~/"), self.home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => base.join(text),
+        };
+        let tidy: PathBuf = path.components().filter(|part| !matches!(part, Component::CurDir)).collect();
+        tidy.to_string_lossy().into_owned()
+    }
+
+    /// The absolute path of a program; a bare name that is not where relative paths start is a system command.
+    fn program(&self, text: &str) -> String {
+        let here = self.path(text);
+        let is_here = || Path::new(&here).is_file() || Path::new(&here).join(MANIFEST_FILE).is_file();
+        if self.base.is_none() || text.contains('/') || is_here() {
+            return here;
+        }
+        let system = SYSTEM_PATH.iter().map(|dir| Path::new(dir).join(text)).find(|path| path.is_file());
+        system.map_or(here, |path| path.to_string_lossy().into_owned())
+    }
+}
+
+impl Filled {
+    /// The text for a message: short, and hidden where it may be a secret.
+    fn shown(&self, kind: &Kind) -> String {
+        const SHOWN_CHARS: usize = 40;
+        if self.substituted {
+            return "what its variable holds".to_owned();
+        }
+        if matches!(kind, Kind::Secret) {
+            return "a text".to_owned();
+        }
+        let short: String = self.text.chars().take(SHOWN_CHARS).collect();
+        let cut = if short.len() < self.text.len() { "…" } else { "" };
+        format!("{short:?}{cut}")
+    }
+}

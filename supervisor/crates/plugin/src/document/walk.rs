@@ -1,0 +1,288 @@
+//! Holds a tree of YAML against a shape.
+//!
+//! Gives the values in the form the types read, where each came from, and everything that is wrong. A value that
+//! is wrong is left out, so that what follows sees only sound ones and nothing is reported twice.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::names::{check_key, unknown_key};
+use super::origin::{KeyPath, Origin, Origins, Source};
+use super::problem::Problem;
+use super::scalar;
+use super::shape::{KeyKind, Kind, Shape};
+use super::typed::{Filled, Reader};
+use super::yaml::{Entry, Kind as NodeKind, Mark, Node};
+
+/// How many problems of one source are collected; nobody reads more, and a hostile file could hold very many.
+const MAX_PROBLEMS: usize = 1000;
+
+/// Who said what is walked.
+#[derive(Debug, Clone)]
+pub enum Speaker {
+    /// A file, by its path as messages name it.
+    File(Arc<Path>),
+    /// An environment variable, by its name.
+    Variable(String),
+    /// A flag.
+    Flag(String),
+}
+
+/// What a text means besides what stands in it. The default: itself.
+#[derive(Default)]
+pub struct Ground<'a> {
+    /// Where relative paths and programs start; `None` leaves them as they are written.
+    pub base: Option<PathBuf>,
+    /// What `~/` stands for.
+    pub home: Option<&'a Path>,
+    /// Fills in variables.
+    pub fill: Option<Box<Fill<'a>>>,
+}
+
+/// Completes one scalar: the text and whether a variable stood in it, or what is wrong and what to do.
+pub type Fill<'a> = dyn Fn(&str) -> Result<(String, bool), (String, String)> + 'a;
+
+impl Speaker {
+    /// A place in what was said.
+    #[must_use]
+    pub fn at(&self, mark: Mark) -> Source {
+        match self {
+            Self::File(path) => Source::File { path: Arc::clone(path), line: mark.line, column: mark.column },
+            Self::Variable(name) => Source::Variable(name.clone()),
+            Self::Flag(flag) => Source::Flag(flag.clone()),
+        }
+    }
+}
+
+/// What came of one source.
+#[derive(Debug, Default)]
+pub struct Said {
+    /// What is sound, in the form the types read.
+    pub values: Map<String, Value>,
+    /// Where each value stands.
+    pub origins: Origins,
+    /// What is wrong.
+    pub problems: Vec<Problem>,
+}
+
+/// One walk through what one source said.
+pub struct Walk<'a> {
+    root: &'a Shape,
+    speaker: Speaker,
+    fill: Option<Box<Fill<'a>>>,
+    reader: Reader<'a>,
+    origins: Origins,
+    problems: Vec<Problem>,
+}
+
+impl<'a> Walk<'a> {
+    /// A walk that has not begun. `root` is the shape of the whole, in which a misplaced key is looked for.
+    #[must_use]
+    pub fn new(root: &'a Shape, speaker: Speaker, ground: Ground<'a>) -> Self {
+        let Ground { base, home, fill } = ground;
+        let reader = Reader { base, home };
+        Self { root, speaker, fill, reader, origins: Origins::default(), problems: Vec::new() }
+    }
+
+    /// Walks a whole document.
+    #[must_use]
+    pub fn document(mut self, node: &Node) -> Said {
+        let root = self.root;
+        let values = match self.value(node, root, &KeyPath::top()) {
+            Some(Value::Object(values)) => values,
+            _ => Map::new(),
+        };
+        Said { values, origins: self.origins, problems: self.problems }
+    }
+
+    /// Walks the value of one key, as a variable or a flag gives it.
+    #[must_use]
+    pub fn at_key(mut self, node: &Node, shape: &Shape, path: &KeyPath) -> Said {
+        let mut value = self.value(node, shape, path);
+        for step in path.steps().iter().rev() {
+            value = value.map(|value| Value::Object(Map::from_iter([(step.clone(), value)])));
+        }
+        let values = match value {
+            Some(Value::Object(values)) => values,
+            _ => Map::new(),
+        };
+        Said { values, origins: self.origins, problems: self.problems }
+    }
+
+    fn problem(&mut self, at: Mark, key: &KeyPath, message: impl Into<String>, help: Option<String>) {
+        if self.problems.len() >= MAX_PROBLEMS {
+            return;
+        }
+        let problem = Problem::new(self.speaker.at(at), key.clone(), message);
+        self.problems.push(Problem { help, ..problem });
+    }
+
+    fn note(&mut self, at: Mark, path: &KeyPath, substituted: bool, list: bool) {
+        let origin = Origin { source: self.speaker.at(at), substituted, list };
+        self.origins.note(path.clone(), origin);
+    }
+
+    fn value(&mut self, node: &Node, shape: &Shape, path: &KeyPath) -> Option<Value> {
+        match (&shape.kind, &node.kind) {
+            (Kind::Any, _) => self.anything(node, path),
+            (Kind::Object(_), NodeKind::Map(entries)) => Some(self.object(node, entries, shape, path)),
+            (Kind::Map { key, value }, NodeKind::Map(entries)) => {
+                Some(self.map(node, entries, *key, value, path))
+            }
+            (Kind::List(item), NodeKind::List(items)) => {
+                self.note(node.at, path, false, true);
+                let items = items.iter().enumerate();
+                Some(items.filter_map(|(i, node)| self.value(node, item, &path.index(i))).collect())
+            }
+            (kind, NodeKind::Scalar { .. }) => {
+                let collection = matches!(kind, Kind::Object(_) | Kind::Map { .. } | Kind::List(_));
+                let filled = self.filled(node, path)?;
+                if filled.plain && scalar::is_null(&filled.text) {
+                    // A section whose keys are all commented out.
+                    if collection && !shape.nullable {
+                        return None;
+                    }
+                    if shape.nullable {
+                        self.note(node.at, path, filled.substituted, collection);
+                        return Some(Value::Null);
+                    }
+                    let help = match kind {
+                        Kind::Text => "write \"\" for the empty text, or remove the key",
+                        _ => "give it a value, or remove the key",
+                    };
+                    let message = format!("expected {}, found nothing", shape.name());
+                    self.problem(node.at, path, message, Some(help.to_owned()));
+                    return None;
+                }
+                match self.reader.read(&filled, shape) {
+                    Ok(value) => {
+                        self.note(node.at, path, filled.substituted, false);
+                        Some(value)
+                    }
+                    Err((message, help)) => {
+                        self.problem(node.at, path, message, help);
+                        None
+                    }
+                }
+            }
+            (_, NodeKind::Map(_)) => self.wrong(node, shape, path, "a map"),
+            (_, NodeKind::List(_)) => self.wrong(node, shape, path, "a list"),
+        }
+    }
+
+    fn wrong(&mut self, node: &Node, shape: &Shape, path: &KeyPath, found: &str) -> Option<Value> {
+        self.problem(node.at, path, format!("expected {}, found {found}", shape.name()), None);
+        None
+    }
+
+    fn object(&mut self, node: &Node, entries: &[Entry], shape: &Shape, path: &KeyPath) -> Value {
+        self.note(node.at, path, false, false);
+        let mut values = Map::new();
+        for entry in self.unique(entries, path) {
+            let below = path.key(&entry.key);
+            let Some(field) = shape.field(&entry.key) else {
+                self.unknown_key(entry, shape, path);
+                continue;
+            };
+            if let Some(value) = self.value(&entry.value, &field.shape, &below) {
+                values.insert(entry.key.clone(), value);
+            }
+        }
+        Value::Object(values)
+    }
+
+    fn unknown_key(&mut self, entry: &Entry, shape: &Shape, path: &KeyPath) {
+        let (message, help) = unknown_key(self.root, shape, path, &entry.key);
+        self.problem(entry.key_at, &path.key(&entry.key), message, help);
+    }
+
+    fn map(&mut self, node: &Node, entries: &[Entry], key: KeyKind, shape: &Shape, path: &KeyPath) -> Value {
+        self.note(node.at, path, false, false);
+        let mut values = Map::new();
+        for entry in self.unique(entries, path) {
+            let below = path.key(&entry.key);
+            if let Err((message, help)) = check_key(key, &entry.key) {
+                self.problem(entry.key_at, &below, message, help);
+                continue;
+            }
+            self.note(entry.key_at, &below, false, false);
+            match self.value(&entry.value, shape, &below) {
+                Some(value) => values.insert(entry.key.clone(), value),
+                // An entry that says nothing is still an entry: whether it may is told by what it must say.
+                None if matches!(shape.kind, Kind::Object(_)) => {
+                    values.insert(entry.key.clone(), Value::Object(Map::new()))
+                }
+                None => None,
+            };
+        }
+        Value::Object(values)
+    }
+
+    /// The entries without those whose key was there before, which are reported.
+    fn unique<'e>(&mut self, entries: &'e [Entry], path: &KeyPath) -> Vec<&'e Entry> {
+        let mut first = std::collections::BTreeMap::new();
+        let mut unique = Vec::with_capacity(entries.len());
+        for entry in entries {
+            if let Some(mark) = first.get(&entry.key) {
+                let Mark { line, column } = *mark;
+                let help = Some("keep one of the two".to_owned());
+                let message = format!("stands here a second time; first at line {line}, column {column}");
+                self.problem(entry.key_at, &path.key(&entry.key), message, help);
+            } else {
+                first.insert(&entry.key, entry.key_at);
+                unique.push(entry);
+            }
+        }
+        unique
+    }
+
+    fn anything(&mut self, node: &Node, path: &KeyPath) -> Option<Value> {
+        match &node.kind {
+            NodeKind::Scalar { .. } => {
+                let filled = self.filled(node, path)?;
+                self.note(node.at, path, filled.substituted, false);
+                match scalar::resolve(&filled.text, filled.plain) {
+                    Some(value) => Some(value),
+                    None => {
+                        let message =
+                            "is a number that JSON does not know, or that versions of YAML read differently";
+                        let help = "put it in quotes, or write it in the usual way".to_owned();
+                        self.problem(node.at, path, message, Some(help));
+                        None
+                    }
+                }
+            }
+            NodeKind::List(items) => {
+                self.note(node.at, path, false, true);
+                let items = items.iter().enumerate();
+                Some(items.filter_map(|(i, node)| self.anything(node, &path.index(i))).collect())
+            }
+            NodeKind::Map(entries) => {
+                self.note(node.at, path, false, false);
+                let mut values = Map::new();
+                for entry in self.unique(entries, path) {
+                    if let Some(value) = self.anything(&entry.value, &path.key(&entry.key)) {
+                        values.insert(entry.key.clone(), value);
+                    }
+                }
+                Some(Value::Object(values))
+            }
+        }
+    }
+
+    fn filled(&mut self, node: &Node, path: &KeyPath) -> Option<Filled> {
+        let NodeKind::Scalar { text, plain } = &node.kind else { return None };
+        let Some(fill) = &self.fill else {
+            return Some(Filled { text: text.clone(), plain: *plain, substituted: false });
+        };
+        match fill(text) {
+            Ok((text, substituted)) => Some(Filled { text, plain: *plain, substituted }),
+            Err((message, help)) => {
+                self.problem(node.at, path, message, Some(help));
+                None
+            }
+        }
+    }
+}

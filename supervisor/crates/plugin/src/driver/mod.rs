@@ -1,0 +1,397 @@
+//! One task for each instance that performs what its [`Machine`] decides.
+//!
+//! A plugin with several instances has several machines: they die, back off and fail each for themselves, and
+//! what the operator wants is told to all of them. Everything a driver waits for (the launch, the exit, a health
+//! check, the end of the calls) is a future that the task itself polls, so ending the task ends all of it, and
+//! ending the last handle on a process kills it.
+
+mod real;
+#[cfg(test)]
+pub(crate) mod script;
+mod tell;
+
+use std::collections::hash_map::RandomState;
+use std::future::Future;
+use std::hash::BuildHasher;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::common::Common;
+use crate::instances::{LastStart, Slot, View};
+use crate::launch::Progress;
+use crate::lifecycle::backoff::Jitter;
+use crate::lifecycle::event::{Action, CallsEnd, Event, Input, Report, Verdict};
+use crate::lifecycle::machine::Machine;
+use crate::lifecycle::{Desired, Moment, State};
+use crate::live::Live;
+use crate::logs::Level;
+use crate::seam::{Launch, ProcessHandle, Pulse, Refusal, Started};
+use crate::spec::Dialect;
+
+/// Commands that wait for one driver; whoever sends more waits. An operator sends one at a time.
+pub(crate) const COMMAND_ROOM: usize = 16;
+
+/// Notes from one launch that wait for the driver: a launch sends two.
+const PROGRESS_ROOM: usize = 8;
+
+/// Sleeps longer than this are cut and begun anew, because an `Instant` so far ahead may not exist.
+const LONGEST_SLEEP: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// What an operator, or the registry in his name, tells a driver.
+pub(crate) enum Command {
+    /// An event for the machine; answered once its actions are under way and the view is up to date.
+    Tell(Event, oneshot::Sender<()>),
+    /// Stop for good: like a stop, but nobody can start it again. Answered like `Tell`; a `Tell` after it never is.
+    Retire { grace: Option<Duration>, done: oneshot::Sender<()> },
+    /// End the task, and with it the process if there still is one.
+    End,
+}
+
+/// What one of the driver's futures came to.
+enum Heard {
+    Launched(Box<Result<Started, Refusal>>),
+    Report(Report),
+}
+
+/// How far the launch of a generation has come.
+type Note = (u64, Progress);
+
+struct Running {
+    process: Arc<dyn ProcessHandle>,
+    live: Arc<Live>,
+    dialect: Dialect,
+    since: Instant,
+    /// Whether somebody waits for the last of it to go.
+    awaited: bool,
+}
+
+pub(crate) struct Driver {
+    launcher: Arc<dyn Launch>,
+    common: Arc<Common>,
+    slot: Arc<Slot>,
+    machine: Machine,
+    view: View,
+    /// The machine's moments count from here.
+    epoch: Instant,
+    commands: mpsc::Receiver<Command>,
+    notes: mpsc::Sender<Note>,
+    noted: mpsc::Receiver<Note>,
+    work: FuturesUnordered<BoxFuture<'static, (u64, Heard)>>,
+    launching: Option<(CancellationToken, Instant)>,
+    running: Option<Running>,
+    retired: bool,
+    random: RandomState,
+    drawn: u64,
+}
+
+impl Driver {
+    pub(crate) fn new(
+        launcher: Arc<dyn Launch>,
+        common: Arc<Common>,
+        slot: Arc<Slot>,
+        commands: mpsc::Receiver<Command>,
+    ) -> Self {
+        let machine = Machine::new(common.spec.lifecycle.clone());
+        let view = slot.view.load().as_ref().clone();
+        let (notes, noted) = mpsc::channel(PROGRESS_ROOM);
+        Self {
+            launcher,
+            common,
+            slot,
+            machine,
+            view,
+            epoch: Instant::now(),
+            commands,
+            notes,
+            noted,
+            work: FuturesUnordered::new(),
+            launching: None,
+            running: None,
+            retired: false,
+            random: RandomState::new(),
+            drawn: 0,
+        }
+    }
+
+    /// Runs until it is told to end, or nobody is left who could tell.
+    pub(crate) async fn run(mut self) {
+        if self.common.spec.enabled {
+            self.take(Event::Start);
+        }
+        loop {
+            let wake = self.machine.wake_at();
+            tokio::select! {
+                command = self.commands.recv() => {
+                    let (event, done) = match command {
+                        Some(Command::Tell(_, _)) if self.retired => continue,
+                        Some(Command::Tell(event, done)) => (event, done),
+                        Some(Command::Retire { grace, done }) => {
+                            self.retired = true;
+                            (Event::Stop { grace }, done)
+                        }
+                        Some(Command::End) | None => break,
+                    };
+                    self.take(event);
+                    // Whoever asked may have stopped listening.
+                    let _ = done.send(());
+                },
+                Some((generation, progress)) = self.noted.recv() => self.progressed(generation, progress),
+                Some((generation, heard)) = self.work.next() => self.heard(generation, heard),
+                () = sleep_until(self.epoch, wake) => self.take(Event::Tick),
+            }
+        }
+        if let Some(running) = self.running.take() {
+            running.live.fail_calls(CallsEnd::Stopped);
+        }
+        self.slot.live.store(None);
+        self.view.coming = false;
+        self.view.desired = Desired::Down;
+        self.view.state = State::Stopped;
+        self.show();
+    }
+
+    fn progressed(&mut self, generation: u64, progress: Progress) {
+        if generation != self.machine.generation() || self.launching.is_none() {
+            return;
+        }
+        match progress {
+            Progress::Started { pid, uid } => {
+                self.view.pid = Some(pid);
+                self.view.uid = Some(uid);
+                self.take(Event::Report { generation, report: Report::ProcessStarted });
+            }
+            Progress::Handshaken => {}
+        }
+    }
+
+    fn heard(&mut self, generation: u64, heard: Heard) {
+        let report = match heard {
+            Heard::Report(report) => report,
+            Heard::Launched(result) => match *result {
+                Ok(started) => {
+                    self.settle_in(started);
+                    Report::Launched
+                }
+                Err(Refusal { cause, permanent }) => {
+                    // A launch that was called off failed as it was told to.
+                    if self.machine.state() != State::Draining {
+                        let text = format!("it did not start: {cause}");
+                        self.common.logs.note(self.slot.index, Level::Warn, text);
+                    }
+                    Report::LaunchFailed { cause, refused: permanent }
+                }
+            },
+        };
+        match &report {
+            Report::LaunchFailed { .. } | Report::Gone => self.moved_out(),
+            Report::Exited { how } => self.tell_exit(how),
+            _ => {}
+        }
+        self.take(Event::Report { generation, report });
+    }
+
+    /// Lets the machine take one event and performs what it decides.
+    fn take(&mut self, event: Event) {
+        let input = Input { now: self.now(), jitter: self.draw() };
+        let (before, failed_before) = (self.machine.state(), self.machine.failed_checks());
+        let check = match &event {
+            Event::Report { report: Report::Checked(verdict), .. } => Some(verdict.clone()),
+            _ => None,
+        };
+        let actions = self.machine.step(event, input);
+        self.refresh_view(input.now, before);
+        if let Some(verdict) = check {
+            self.tell_check(&verdict, failed_before);
+        }
+        for action in actions {
+            self.perform(action);
+        }
+    }
+
+    fn perform(&mut self, action: Action) {
+        match action {
+            Action::Launch { generation } => self.launch(generation),
+            Action::CancelLaunch => {
+                if let Some((cancel, _)) = &self.launching {
+                    cancel.cancel();
+                }
+            }
+            Action::CheckHealth => self.check_health(),
+            Action::AwaitCalls => {
+                let Some(running) = &self.running else { return };
+                running.live.close();
+                let live = running.live.clone();
+                self.work_on(async move {
+                    live.idle().await;
+                    Report::CallsDone
+                });
+            }
+            Action::FailCalls(end) => {
+                if let Some(running) = &self.running {
+                    running.live.fail_calls(end);
+                }
+            }
+            Action::AskToExit => self.ask_to_exit(),
+            Action::Terminate => {
+                if let Some(running) = &self.running {
+                    running.process.terminate();
+                }
+            }
+            Action::Kill => self.kill(),
+        }
+    }
+
+    fn launch(&mut self, generation: u64) {
+        let cancel = CancellationToken::new();
+        self.launching = Some((cancel.clone(), Instant::now()));
+        self.view.starts += 1;
+        let (launcher, common, index) = (self.launcher.clone(), self.common.clone(), self.slot.index);
+        let notes = self.notes.clone();
+        self.work.push(Box::pin(async move {
+            let note = move |progress| {
+                // A note that finds no room is lost; what it says is only shown while the launch goes on.
+                let _ = notes.try_send((generation, progress));
+            };
+            let launch = launcher.launch(&common.spec, (index, generation), &common.logs, &note, &cancel);
+            // What the plugin sends is parsed in there: a panic must end this launch, not this task.
+            let result = AssertUnwindSafe(launch).catch_unwind().await.unwrap_or_else(|_| {
+                let cause = "internal error while it started; the supervisor's log has more".to_owned();
+                Err(Refusal { cause, permanent: false })
+            });
+            let heard = Heard::Launched(Box::new(result));
+            (generation, heard)
+        }));
+    }
+
+    /// A launch came through: from here on the process is watched and takes calls.
+    fn settle_in(&mut self, started: Started) {
+        let Started { process, client, capability, report, digest, dialect } = started;
+        let live = Arc::new(Live::new(client));
+        self.view.pid = Some(process.pid());
+        self.view.uid = Some(process.uid());
+        self.view.last_start = Some(Arc::new(LastStart { report, digest, dialect }));
+        self.view.start_to_ready = self.launching.take().map(|(_, began)| began.elapsed());
+        self.view.ready_since = Some(SystemTime::now());
+        self.slot.live.store(Some(live.clone()));
+        self.common.set_capability(capability);
+        let watched = process.clone();
+        self.work_on(async move { Report::Exited { how: watched.exited().await } });
+        self.running = Some(Running { process, live, dialect, since: Instant::now(), awaited: false });
+    }
+
+    /// Nothing of the process is left.
+    fn moved_out(&mut self) {
+        self.launching = None;
+        self.running = None;
+        self.slot.live.store(None);
+        self.view.pid = None;
+        self.view.uid = None;
+        self.view.ready_since = None;
+    }
+
+    fn check_health(&mut self) {
+        let Some(running) = &self.running else { return };
+        let live = running.live.clone();
+        let (epoch, timeout) = (self.epoch, self.common.spec.lifecycle.health_check_timeout);
+        self.work_on(async move {
+            let busy_before = live.busy_until();
+            let pulse = AssertUnwindSafe(live.client.health(timeout)).catch_unwind().await;
+            let answered = live.take_answered();
+            Report::Checked(match pulse {
+                Ok(Pulse::Serving) => Verdict::Serving,
+                Ok(Pulse::NotServing) => Verdict::NotServing,
+                Ok(Pulse::Failed(cause)) => Verdict::NoAnswer {
+                    cause,
+                    busy_until: busy_before
+                        .max(live.busy_until())
+                        .map(|at| at.saturating_duration_since(epoch)),
+                    answered,
+                },
+                Err(_) => {
+                    Verdict::NoAnswer { cause: "internal error".to_owned(), busy_until: None, answered }
+                }
+            })
+        });
+    }
+
+    fn ask_to_exit(&mut self) {
+        let Some(running) = &self.running else { return };
+        // OpenTalon has no Shutdown: its plugins end on SIGINT, as at a terminal.
+        if running.dialect == Dialect::OpenTalon {
+            running.process.interrupt();
+            return;
+        }
+        let (live, timeout) = (running.live.clone(), self.common.spec.lifecycle.grace_period);
+        self.work_on(async move {
+            let answer = AssertUnwindSafe(live.client.shutdown(timeout)).catch_unwind().await;
+            Report::ExitAnswered { accepted: answer.unwrap_or(false) }
+        });
+    }
+
+    fn kill(&mut self) {
+        let Some(running) = &mut self.running else { return };
+        running.process.kill_all();
+        if !std::mem::replace(&mut running.awaited, true) {
+            let process = running.process.clone();
+            self.work_on(async move {
+                process.gone().await;
+                Report::Gone
+            });
+        }
+    }
+
+    fn work_on(&self, work: impl Future<Output = Report> + Send + 'static) {
+        let generation = self.machine.generation();
+        self.work.push(Box::pin(async move { (generation, Heard::Report(work.await)) }));
+    }
+
+    fn refresh_view(&mut self, now: Moment, before: State) {
+        let state = self.machine.state();
+        self.view.state = state;
+        self.view.desired = self.machine.desired();
+        self.view.coming = self.machine.is_coming();
+        self.view.reason = self.machine.reason().map(|reason| reason.describe(&self.common.spec.name));
+        self.view.deaths = self.machine.deaths(now);
+        self.view.generation = self.machine.generation();
+        self.show();
+        if state != before {
+            self.tell_state(before, state);
+        }
+    }
+
+    fn show(&self) {
+        self.slot.view.store(Arc::new(self.view.clone()));
+        self.common.pool.changed.send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    fn now(&self) -> Moment {
+        self.epoch.elapsed()
+    }
+
+    /// Jitter needs no good randomness, only that plugins do not move in step: the standard library's randomly
+    /// keyed hash of a counter gives that without another crate.
+    fn draw(&mut self) -> Jitter {
+        self.drawn = self.drawn.wrapping_add(1);
+        let hash = self.random.hash_one(self.drawn);
+        Jitter(u32::try_from(hash >> 32).unwrap_or_default())
+    }
+}
+
+async fn sleep_until(epoch: Instant, wake: Option<Moment>) {
+    match wake {
+        None => std::future::pending().await,
+        Some(at) => tokio::time::sleep(at.saturating_sub(epoch.elapsed()).min(LONGEST_SLEEP)).await,
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,337 @@
+//! A launcher without processes, for tests: it does what the test told it to, and keeps a record.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use talon_proto::plugin::{Action, PluginCapabilities, ToolCallRequest};
+use tokio::sync::{Semaphore, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::capability::Capability;
+use crate::execute::{ExecuteError, ExecuteRequest};
+use crate::launch::Progress;
+use crate::logs::LogSink;
+use crate::name::PluginName;
+use crate::registry::Registry;
+use crate::seam::{Launch, ProcessHandle, Pulse, Refusal, Started, Wire};
+use crate::settings::{LogLimits, Settings};
+use crate::spec::{Cookie, Dialect, LifecycleSettings, PluginSpec, SandboxSettings};
+
+/// How a launch goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Plan {
+    Ready,
+    Fails,
+    Refused,
+    Hangs,
+    Panics,
+}
+
+/// How a process and its client behave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Manners {
+    /// Ends when it is asked to.
+    pub(crate) polite: bool,
+    /// Ends on SIGINT and SIGTERM.
+    pub(crate) heeds_signals: bool,
+    /// Answers health checks.
+    pub(crate) healthy: bool,
+    /// Needs a permit of [`Script::gate`] for each answer.
+    pub(crate) gated: bool,
+    pub(crate) dialect: Dialect,
+}
+
+pub(crate) const GOOD: Manners =
+    Manners { polite: true, heeds_signals: true, healthy: true, gated: false, dialect: Dialect::GoPlugin };
+
+pub(crate) struct Script {
+    /// What the next launches do; afterwards all are `Ready`.
+    pub(crate) plans: Mutex<VecDeque<Plan>>,
+    pub(crate) manners: Mutex<Manners>,
+    pub(crate) gate: Arc<Semaphore>,
+    pub(crate) processes: Mutex<Vec<Arc<FakeProcess>>>,
+    /// Launches under way and processes not yet gone.
+    alive: Arc<AtomicUsize>,
+    pub(crate) declared: Mutex<PluginCapabilities>,
+}
+
+impl Script {
+    pub(crate) fn new(manners: Manners) -> Arc<Self> {
+        let action = Action { name: "greet".to_owned(), ..Action::default() };
+        Arc::new(Self {
+            plans: Mutex::default(),
+            manners: Mutex::new(manners),
+            gate: Arc::new(Semaphore::new(0)),
+            processes: Mutex::default(),
+            alive: Arc::default(),
+            declared: Mutex::new(PluginCapabilities {
+                name: "hello".to_owned(),
+                actions: vec![action],
+                ..PluginCapabilities::default()
+            }),
+        })
+    }
+
+    pub(crate) fn plan(&self, plans: impl IntoIterator<Item = Plan>) {
+        self.plans.lock().unwrap().extend(plans);
+    }
+
+    pub(crate) fn alive(&self) -> usize {
+        self.alive.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn latest(&self) -> Arc<FakeProcess> {
+        self.processes.lock().unwrap().last().expect("one was started").clone()
+    }
+
+    pub(crate) fn launched(&self) -> usize {
+        self.processes.lock().unwrap().len()
+    }
+}
+
+/// Counts something alive until it is dropped.
+struct Alive(Arc<AtomicUsize>);
+
+impl Alive {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(count.clone())
+    }
+}
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Launch for Script {
+    fn launch<'a>(
+        &'a self,
+        _spec: &'a PluginSpec,
+        (instance, generation): (u32, u64),
+        _logs: &'a LogSink,
+        progress: &'a (dyn Fn(Progress) + Send + Sync),
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Started, Refusal>> {
+        async move {
+            let alive = Alive::new(&self.alive);
+            let plan = self.plans.lock().unwrap().pop_front().unwrap_or(Plan::Ready);
+            let refusal = |permanent| Err(Refusal { cause: "no handshake".to_owned(), permanent });
+            progress(Progress::Started { pid: 100 + instance, uid: 70_000 });
+            match plan {
+                Plan::Fails => return refusal(false),
+                Plan::Refused => return refusal(true),
+                Plan::Hangs => {
+                    cancel.cancelled().await;
+                    return refusal(false);
+                }
+                Plan::Panics => panic!("as the test asked for"),
+                Plan::Ready => {}
+            }
+            let manners = *self.manners.lock().unwrap();
+            let process = Arc::new(FakeProcess {
+                instance,
+                manners,
+                exit: watch::Sender::new(None),
+                killed: watch::Sender::new(false),
+                told: Mutex::default(),
+                alive: Mutex::new(Some(alive)),
+            });
+            self.processes.lock().unwrap().push(process.clone());
+            let client = FakeClient {
+                answer: format!("{instance}.{generation}"),
+                manners,
+                process: process.clone(),
+                gate: self.gate.clone(),
+                declared: self.declared.lock().unwrap().clone(),
+            };
+            let name = PluginName::new("hello").unwrap();
+            let capability = Capability::check(self.declared.lock().unwrap().clone(), &name).unwrap();
+            Ok(Started {
+                process: process.clone(),
+                client: Arc::new(client),
+                capability: Arc::new(capability),
+                report: Vec::new(),
+                digest: "00".to_owned(),
+                dialect: manners.dialect,
+            })
+        }
+        .boxed()
+    }
+
+    fn remove_all(&self) {}
+}
+
+pub(crate) struct FakeProcess {
+    pub(crate) instance: u32,
+    manners: Manners,
+    exit: watch::Sender<Option<String>>,
+    killed: watch::Sender<bool>,
+    /// What it was told, in order.
+    pub(crate) told: Mutex<Vec<&'static str>>,
+    alive: Mutex<Option<Alive>>,
+}
+
+impl FakeProcess {
+    /// It ends, as by itself.
+    pub(crate) fn exit(&self, how: &str) {
+        self.exit.send_if_modified(|exit| {
+            let first = exit.is_none();
+            exit.get_or_insert_with(|| how.to_owned());
+            first
+        });
+    }
+
+    fn tell(&self, what: &'static str) {
+        self.told.lock().unwrap().push(what);
+    }
+}
+
+impl ProcessHandle for FakeProcess {
+    fn pid(&self) -> u32 {
+        100 + self.instance
+    }
+    fn uid(&self) -> u32 {
+        70_000
+    }
+    fn exited(&self) -> BoxFuture<'_, String> {
+        async move {
+            let mut exit = self.exit.subscribe();
+            exit.wait_for(Option::is_some).await.unwrap().clone().unwrap()
+        }
+        .boxed()
+    }
+    fn gone(&self) -> BoxFuture<'_, ()> {
+        async move {
+            self.exited().await;
+            self.killed.subscribe().wait_for(|killed| *killed).await.unwrap();
+            *self.alive.lock().unwrap() = None;
+        }
+        .boxed()
+    }
+    fn interrupt(&self) {
+        self.tell("SIGINT");
+        if self.manners.heeds_signals {
+            self.exit("killed by SIGINT");
+        }
+    }
+    fn terminate(&self) {
+        self.tell("SIGTERM");
+        if self.manners.heeds_signals {
+            self.exit("killed by SIGTERM");
+        }
+    }
+    fn kill_all(&self) {
+        self.tell("SIGKILL");
+        self.exit("killed by SIGKILL");
+        self.killed.send_replace(true);
+    }
+}
+
+struct FakeClient {
+    answer: String,
+    manners: Manners,
+    process: Arc<FakeProcess>,
+    gate: Arc<Semaphore>,
+    declared: PluginCapabilities,
+}
+
+impl Wire for FakeClient {
+    fn execute<'a>(
+        &'a self,
+        message: &'a ToolCallRequest,
+        _deadline: Option<Instant>,
+        _max_message_bytes: usize,
+    ) -> BoxFuture<'a, Result<Bytes, ExecuteError>> {
+        async move {
+            if message.action == "break" {
+                return Err(ExecuteError::Transport(Arc::new(std::io::Error::other("broken pipe"))));
+            }
+            if self.manners.gated {
+                self.gate.acquire().await.unwrap().forget();
+            }
+            Ok(Bytes::from(self.answer.clone()))
+        }
+        .boxed()
+    }
+    fn health(&self, timeout: Duration) -> BoxFuture<'_, Pulse> {
+        async move {
+            if self.manners.healthy {
+                return Pulse::Serving;
+            }
+            tokio::time::sleep(timeout).await;
+            Pulse::Failed("no answer".to_owned())
+        }
+        .boxed()
+    }
+    fn refresh_capabilities(
+        &self,
+        _timeout: Duration,
+    ) -> BoxFuture<'_, Result<Option<Arc<Capability>>, String>> {
+        let name = PluginName::new("hello").unwrap();
+        let mut declared = self.declared.clone();
+        declared.actions.push(Action { name: "refreshed".to_owned(), ..Action::default() });
+        let capability = Capability::check(declared, &name).unwrap();
+        async move { Ok(Some(Arc::new(capability))) }.boxed()
+    }
+    fn shutdown(&self, _timeout: Duration) -> BoxFuture<'_, bool> {
+        self.process.tell("Shutdown");
+        if self.manners.polite {
+            self.process.exit("exit code 0");
+        }
+        let polite = self.manners.polite;
+        async move { polite }.boxed()
+    }
+}
+
+/// A spec whose program is never looked at.
+pub(crate) fn spec(name: &str) -> PluginSpec {
+    PluginSpec {
+        name: PluginName::new(name).unwrap(),
+        source: format!("test {name}"),
+        program: PathBuf::from("/nowhere"),
+        directory: None,
+        args: Vec::new(),
+        env: Default::default(),
+        dialect: Dialect::Auto,
+        config: serde_json::Map::new(),
+        sha256: None,
+        cookie: Cookie::default(),
+        app_versions: vec![1],
+        allow_tcp: false,
+        instances: 1,
+        lifecycle: LifecycleSettings::default(),
+        sandbox: SandboxSettings::default(),
+        max_message_bytes: 8 << 20,
+        connections: 1,
+        enabled: true,
+        calls: Default::default(),
+    }
+}
+
+/// A registry whose plugins are the script's.
+pub(crate) fn registry(script: &Arc<Script>) -> Registry {
+    let settings = Settings {
+        runtime_dir: PathBuf::from("/nowhere"),
+        log_dir: None,
+        data_dir: PathBuf::from("/nowhere"),
+        uid_range: None,
+        start_concurrency: 1,
+        env_allow_list: Vec::new(),
+        log_limits: LogLimits::default(),
+    };
+    Registry::with_launcher(Arc::new(settings), script.clone(), crate::Events::new())
+}
+
+pub(crate) fn call(action: &str, timeout: Option<Duration>) -> ExecuteRequest {
+    let message = ToolCallRequest { action: action.to_owned(), ..ToolCallRequest::default() };
+    ExecuteRequest { message, deadline: timeout.map(|timeout| Instant::now() + timeout) }
+}

@@ -1,0 +1,60 @@
+//! What a driver tells the world: events for programs, log lines for people.
+
+use super::Driver;
+use crate::events::{EventKind, NewEvent};
+use crate::lifecycle::State;
+use crate::lifecycle::event::Verdict;
+use crate::logs::Level;
+
+impl Driver {
+    pub(super) fn tell_state(&self, from: State, to: State) {
+        let name = &self.common.spec.name;
+        let instance = self.slot.index;
+        let reason = self.view.reason.as_deref().unwrap_or_default();
+        let message =
+            if reason.is_empty() { format!("{from} → {to}") } else { format!("{from} → {to}: {reason}") };
+        match to {
+            State::Failed | State::Refused => tracing::error!(plugin = %name, instance, "{message}"),
+            State::Unhealthy | State::Backoff => tracing::warn!(plugin = %name, instance, "{message}"),
+            _ => tracing::info!(plugin = %name, instance, "{message}"),
+        }
+        self.common.events.emit(
+            self.event(EventKind::StateChanged, message)
+                .field("from", from)
+                .field("to", to)
+                .field("reason", reason),
+        );
+    }
+
+    pub(super) fn tell_exit(&self, how: &str) {
+        self.common.logs.note(self.slot.index, Level::Info, format!("the process ended: {how}"));
+        let uptime = self.running.as_ref().map(|running| running.since.elapsed()).unwrap_or_default();
+        // What drains was told to go.
+        let planned = self.machine.state() == State::Draining;
+        self.common.events.emit(
+            self.event(EventKind::PluginExited, how.to_owned())
+                .field("exit", how)
+                .field("uptime_ms", uptime.as_millis())
+                .field("planned", planned),
+        );
+    }
+
+    pub(super) fn tell_check(&self, verdict: &Verdict, failed_before: u32) {
+        let cause = match verdict {
+            Verdict::Serving => return,
+            Verdict::NotServing => "it says that it does not serve",
+            Verdict::NoAnswer { cause, .. } => cause,
+        };
+        // A check that neither counted nor ended the instance was excused by calls in flight.
+        let excused =
+            self.machine.state() != State::Draining && self.machine.failed_checks() == failed_before;
+        self.common.events.emit(
+            self.event(EventKind::HealthFailed, format!("health check failed: {cause}"))
+                .field("excused", excused),
+        );
+    }
+
+    fn event(&self, kind: EventKind, message: String) -> NewEvent {
+        NewEvent::new(kind, message).plugin(&self.common.spec.name).instance(self.slot.index)
+    }
+}

@@ -1,0 +1,339 @@
+//! Drivers against a scripted launcher and paused time: every wait here is a real timer of the driver, and the
+//! test clock moves on only when nothing else can happen.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::script::{GOOD, Manners, Plan, Script, call, registry, spec};
+use crate::execute::ExecuteError;
+use crate::lifecycle::State;
+use crate::plugin::{OperateError, Plugin};
+use crate::registry::Registry;
+use crate::spec::{Dialect, LifecycleSettings, PluginSpec};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn register(script: &Arc<Script>, spec: PluginSpec) -> (Registry, Plugin) {
+    let registry = registry(script);
+    let plugin = registry.register(spec).unwrap();
+    (registry, plugin)
+}
+
+async fn ready(script: &Arc<Script>) -> (Registry, Plugin) {
+    let (registry, plugin) = register(script, spec("hello"));
+    plugin.settled().await;
+    assert_eq!(plugin.snapshot().state, State::Ready);
+    (registry, plugin)
+}
+
+/// A call that runs until the gate opens.
+async fn in_flight(plugin: &Plugin) -> tokio::task::JoinHandle<Result<bytes::Bytes, ExecuteError>> {
+    let before = plugin.executor().in_flight();
+    let executor = plugin.executor();
+    let task = tokio::spawn(async move { executor.execute(call("greet", Some(60 * SECOND))).await });
+    while plugin.executor().in_flight() == before {
+        tokio::task::yield_now().await;
+    }
+    task
+}
+
+fn text(answer: Result<bytes::Bytes, ExecuteError>) -> String {
+    String::from_utf8(answer.unwrap().to_vec()).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_in_flight_fails_at_once_when_its_process_dies_and_a_later_one_waits_for_the_next() {
+    let script = Script::new(Manners { gated: true, ..GOOD });
+    let (_registry, plugin) = ready(&script).await;
+    let hurt = in_flight(&plugin).await;
+    let began = Instant::now();
+    script.latest().exit("killed by SIGSEGV");
+    let error = hurt.await.unwrap().unwrap_err();
+    assert!(error.retryable());
+    assert_eq!(error.to_string(), "the plugin died during the call (killed by SIGSEGV)");
+    assert_eq!(began.elapsed(), Duration::ZERO);
+
+    // The answer that the dead generation never gave reaches nobody: the next call gets its own.
+    script.gate.add_permits(1);
+    assert_eq!(text(plugin.executor().execute(call("greet", Some(60 * SECOND))).await), "0.2");
+    assert!(began.elapsed() >= Duration::from_millis(100), "it waited for the backoff");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_broken_connection_is_told_as_the_death_it_came_from() {
+    let script = Script::new(GOOD);
+    let (_registry, plugin) = ready(&script).await;
+    let executor = plugin.executor();
+    let broken = tokio::spawn(async move { executor.execute(call("break", Some(60 * SECOND))).await });
+    while plugin.executor().in_flight() == 0 {
+        tokio::task::yield_now().await;
+    }
+    script.latest().exit("exit code 3");
+    assert!(matches!(broken.await.unwrap(), Err(ExecuteError::Died { exit, .. }) if exit == "exit code 3"));
+
+    plugin.settled().await;
+    let broken = plugin.executor().execute(call("break", Some(60 * SECOND))).await;
+    assert!(matches!(broken, Err(ExecuteError::Transport(_))), "its process lives on");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plugin_that_keeps_dying_is_failed_and_calls_say_so_at_once() {
+    let script = Script::new(GOOD);
+    let (_registry, plugin) = ready(&script).await;
+    for launched in 1..=4 {
+        plugin.settled().await;
+        assert_eq!(script.launched(), launched);
+        script.latest().exit("killed by SIGSEGV");
+        while plugin.snapshot().state == State::Ready {
+            tokio::task::yield_now().await;
+        }
+    }
+    plugin.settled().await;
+    let snapshot = plugin.snapshot();
+    assert_eq!((snapshot.state, snapshot.deaths), (State::Failed, 4));
+    let began = Instant::now();
+    let error = plugin.executor().execute(call("greet", Some(60 * SECOND))).await.unwrap_err();
+    assert!(!error.retryable());
+    assert!(error.to_string().ends_with("then `talon plugin start hello`"), "{error}");
+    assert_eq!(began.elapsed(), Duration::ZERO);
+
+    plugin.start().await.unwrap();
+    assert_eq!(text(plugin.executor().execute(call("greet", None)).await), "0.5");
+}
+
+#[tokio::test(start_paused = true)]
+async fn launches_that_fail_or_panic_are_deaths_and_one_that_is_refused_ends_it() {
+    let script = Script::new(GOOD);
+    script.plan([Plan::Fails, Plan::Panics]);
+    let (_registry, plugin) = ready(&script).await;
+    assert_eq!(plugin.snapshot().deaths, 2);
+
+    script.plan([Plan::Refused]);
+    let error = plugin.restart().await.unwrap_err();
+    assert!(matches!(error, OperateError::NotReady { state: State::Refused, .. }), "{error}");
+    assert_eq!(script.alive(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn start_returns_when_the_first_attempt_failed_though_more_follow() {
+    let script = Script::new(GOOD);
+    script.plan([Plan::Fails]);
+    let (_registry, plugin) = register(&script, PluginSpec { enabled: false, ..spec("hello") });
+    let idle = plugin.executor().execute(call("greet", None)).await.unwrap_err();
+    assert!(idle.to_string().contains("`talon plugin start hello`"), "{idle}");
+    let error = plugin.start().await.unwrap_err();
+    assert_eq!(error.to_string(), "hello is backoff: no handshake; restart 1 of 3 follows");
+    plugin.settled().await;
+    assert_eq!(plugin.snapshot().state, State::Ready);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_lets_calls_in_flight_finish_and_takes_no_new_ones() {
+    let script = Script::new(Manners { gated: true, ..GOOD });
+    let (_registry, plugin) = ready(&script).await;
+    let running = in_flight(&plugin).await;
+    let stop = tokio::spawn({
+        let plugin = plugin.clone();
+        async move { plugin.stop().await }
+    });
+    while plugin.snapshot().state != State::Draining {
+        tokio::task::yield_now().await;
+    }
+    let refused = plugin.executor().execute(call("greet", None)).await.unwrap_err();
+    assert!(matches!(refused, ExecuteError::Unavailable { retryable: false, .. }));
+    script.gate.add_permits(1);
+    assert_eq!(text(running.await.unwrap()), "0.1");
+    stop.await.unwrap().unwrap();
+    assert_eq!(*script.latest().told.lock().unwrap(), ["Shutdown", "SIGKILL"], "what it left is killed");
+    assert_eq!((plugin.snapshot().state, script.alive()), (State::Stopped, 0));
+    assert_eq!(plugin.snapshot().deaths, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plugin_that_heeds_nothing_is_gone_after_twice_the_grace_period() {
+    let script = Script::new(Manners { gated: true, polite: false, heeds_signals: false, ..GOOD });
+    let (_registry, plugin) = ready(&script).await;
+    let stuck = in_flight(&plugin).await;
+    let began = Instant::now();
+    plugin.stop().await.unwrap();
+    assert!(matches!(stuck.await.unwrap(), Err(ExecuteError::Stopped)));
+    assert_eq!(*script.latest().told.lock().unwrap(), ["Shutdown", "SIGTERM", "SIGKILL"]);
+    // It refused Shutdown, so SIGTERM came at once and had half of the second grace period.
+    assert_eq!(began.elapsed().as_secs(), 15);
+    assert_eq!(script.alive(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_opentalon_plugin_is_asked_with_sigint() {
+    let script = Script::new(Manners { dialect: Dialect::OpenTalon, ..GOOD });
+    let (_registry, plugin) = ready(&script).await;
+    plugin.stop().await.unwrap();
+    assert_eq!(*script.latest().told.lock().unwrap(), ["SIGINT", "SIGKILL"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_while_it_starts_leaves_nothing() {
+    let script = Script::new(GOOD);
+    script.plan([Plan::Hangs]);
+    let (_registry, plugin) = register(&script, spec("hello"));
+    while plugin.snapshot().state != State::Handshaking {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!((plugin.snapshot().instances[0].pid, script.alive()), (Some(100), 1));
+    plugin.stop().await.unwrap();
+    assert_eq!((plugin.snapshot().instances[0].pid, script.alive()), (None, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plugin_that_stops_answering_health_checks_is_replaced() {
+    let script = Script::new(Manners { healthy: false, polite: false, ..GOOD });
+    let (registry, plugin) = ready(&script).await;
+    let mut events = registry_events(&registry);
+    script.manners.lock().unwrap().healthy = true;
+    plugin.reaches(|view| view.generation == 2).await;
+    plugin.settled().await;
+    assert_eq!((plugin.snapshot().state, plugin.snapshot().instances[0].generation), (State::Ready, 2));
+    let mut kinds = Vec::new();
+    while let Ok(event) = events.try_recv() {
+        kinds.push(event.kind.as_str());
+    }
+    assert_eq!(kinds.iter().filter(|kind| **kind == "health_failed").count(), 3);
+    assert_eq!(kinds.iter().filter(|kind| **kind == "plugin_exited").count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_busy_plugin_is_left_alone_until_the_deadline_of_its_call() {
+    let script = Script::new(Manners { healthy: false, gated: true, ..GOOD });
+    let (_registry, plugin) = ready(&script).await;
+    let executor = plugin.executor();
+    let long = tokio::spawn(async move { executor.execute(call("greet", Some(600 * SECOND))).await });
+    tokio::time::sleep(590 * SECOND).await;
+    assert_eq!(plugin.snapshot().state, State::Ready);
+    script.gate.add_permits(1);
+    assert_eq!(text(long.await.unwrap()), "0.1");
+    plugin.reaches(|view| view.state == State::Unhealthy).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hung_plugin_is_found_out_though_calls_keep_coming() {
+    let script = Script::new(Manners { healthy: false, gated: true, ..GOOD });
+    let (_registry, plugin) = ready(&script).await;
+    let executor = plugin.executor();
+    let callers = tokio::spawn(async move {
+        loop {
+            let _ = executor.execute(call("greet", Some(30 * SECOND))).await;
+        }
+    });
+    let began = Instant::now();
+    plugin.reaches(|view| view.state == State::Draining).await;
+    assert!(began.elapsed() < 120 * SECOND, "{:?}", began.elapsed());
+    callers.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_waits_for_readiness_no_longer_than_ready_wait_and_its_deadline() {
+    let script = Script::new(GOOD);
+    script.plan([Plan::Hangs]);
+    let (_registry, plugin) = register(&script, spec("hello"));
+    let began = Instant::now();
+    let late = plugin.executor().execute(call("greet", Some(2 * SECOND))).await.unwrap_err();
+    assert!(matches!(late, ExecuteError::TimedOut { waited } if waited == 2 * SECOND));
+    let late = plugin.executor().execute(call("greet", Some(60 * SECOND))).await.unwrap_err();
+    assert_eq!(began.elapsed(), 12 * SECOND);
+    assert!(late.retryable());
+    assert_eq!(late.to_string(), "the plugin is not available: not ready after 10 s: handshaking");
+    assert_eq!(plugin.snapshot().calls_waiting, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_least_loaded_instance_gets_the_call() {
+    let script = Script::new(Manners { gated: true, ..GOOD });
+    let (_registry, plugin) = register(&script, PluginSpec { instances: 3, ..spec("hello") });
+    plugin.settled().await;
+    let mut calls = Vec::new();
+    for _ in 0..6 {
+        calls.push(in_flight(&plugin).await);
+    }
+    let loads: Vec<_> = plugin.snapshot().instances.iter().map(|instance| instance.calls_in_flight).collect();
+    assert_eq!(loads, [2, 2, 2]);
+    script.gate.add_permits(6);
+    for call in calls {
+        call.await.unwrap().unwrap();
+    }
+    assert_eq!(plugin.snapshot().calls_in_flight, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_goes_away_is_counted_out() {
+    let script = Script::new(Manners { gated: true, ..GOOD });
+    let (_registry, plugin) = ready(&script).await;
+    let caller = in_flight(&plugin).await;
+    caller.abort();
+    let _ = caller.await;
+    assert_eq!(plugin.snapshot().calls_in_flight, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_replaces_one_instance_after_the_other() {
+    let script = Script::new(GOOD);
+    let (_registry, plugin) = register(&script, PluginSpec { instances: 2, ..spec("hello") });
+    plugin.settled().await;
+    let executor = plugin.executor();
+    let watcher = tokio::spawn({
+        let plugin = plugin.clone();
+        async move {
+            let mut calls = 0;
+            while plugin.snapshot().instances.iter().any(|instance| instance.generation == 1) {
+                executor.execute(call("greet", None)).await.unwrap();
+                assert_eq!(plugin.snapshot().state, State::Ready);
+                calls += 1;
+                tokio::task::yield_now().await;
+            }
+            calls
+        }
+    });
+    plugin.restart().await.unwrap();
+    assert!(watcher.await.unwrap() > 0);
+    assert_eq!(script.launched(), 4);
+    assert_eq!(plugin.snapshot().deaths, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_failed_instance_leaves_the_plugin_ready_and_says_so() {
+    let script = Script::new(GOOD);
+    script.plan([Plan::Refused]);
+    let (_registry, plugin) = register(&script, PluginSpec { instances: 2, ..spec("hello") });
+    plugin.settled().await;
+    let snapshot = plugin.snapshot();
+    assert_eq!(snapshot.state, State::Ready);
+    assert!(snapshot.reason.unwrap().starts_with("instance 0 is refused: refused to start: no handshake"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_dies_with_the_last_handle_on_its_plugin() {
+    let script = Script::new(GOOD);
+    let (registry, plugin) = ready(&script).await;
+    drop((registry, plugin));
+    while script.alive() > 0 {
+        // The fake process counts as alive while its handle exists, which the driver alone still holds.
+        script.processes.lock().unwrap().clear();
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_restart_policy_one_death_is_final() {
+    let script = Script::new(GOOD);
+    let lifecycle = LifecycleSettings { restart_on_failure: false, ..LifecycleSettings::default() };
+    let (_registry, plugin) = register(&script, PluginSpec { lifecycle, ..spec("hello") });
+    plugin.settled().await;
+    script.latest().exit("exit code 1");
+    plugin.reaches(|view| view.state == State::Failed).await;
+    assert_eq!(script.launched(), 1);
+}
+
+fn registry_events(registry: &Registry) -> tokio::sync::broadcast::Receiver<Arc<crate::Event>> {
+    registry.events().subscribe()
+}

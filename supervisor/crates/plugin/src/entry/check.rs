@@ -1,0 +1,164 @@
+//! What no schema can say about one plugin's settings: how values fit together.
+
+use std::time::Duration as Time;
+
+use super::{CallLimits, PluginEntry, PluginSettings, SandboxLimits, SandboxMode};
+use crate::document::Findings;
+use crate::document::origin::KeyPath;
+use crate::spec::LifecycleSettings;
+use crate::spec::{MAX_MESSAGE_BYTES, MIN_MESSAGE_BYTES};
+use crate::units::Duration;
+
+/// The longest time that may be given to one call: what takes longer is a job, and has no business holding a place.
+pub const MAX_CALL_TIMEOUT: Time = Time::from_secs(24 * 60 * 60);
+
+/// Longer than nothing, and not longer than [`MAX_CALL_TIMEOUT`].
+pub fn check_day(duration: Duration, key: &KeyPath, found: &mut Findings<'_>) {
+    found.time(duration, key);
+    if duration.get() > MAX_CALL_TIMEOUT {
+        found.problem(key, "is longer than a day", "write at most \"1d\"");
+    }
+}
+
+/// The name of an environment variable.
+pub fn check_variable(name: &str, key: &KeyPath, found: &mut Findings<'_>) {
+    if name.is_empty() || name.contains(['=', '\0']) {
+        found.problem(key, "is no name of an environment variable", "write a name without \"=\"");
+    }
+}
+
+/// A health check must end before the next begins.
+pub fn check_health(timeout: Duration, interval: Duration, path: &KeyPath, found: &mut Findings<'_>) {
+    if timeout > interval {
+        let message = format!("{timeout} is longer than health_check_interval ({interval})");
+        found.problem(&path.key("health_check_timeout"), message, "a check must end before the next begins");
+    }
+}
+
+/// The first wait is the shortest.
+pub fn check_backoff(initial: Duration, max: Duration, path: &KeyPath, found: &mut Findings<'_>) {
+    if initial > max {
+        let message = format!("{initial} is longer than backoff_max ({max})");
+        found.problem(&path.key("backoff_initial"), message, "the first wait is the shortest");
+    }
+}
+
+impl CallLimits {
+    /// Checks that these limits can work.
+    pub fn check(&self, path: &KeyPath, found: &mut Findings<'_>) {
+        if let Some(timeout) = self.timeout {
+            check_day(timeout, &path.key("timeout"), found);
+        }
+        let sizes = [
+            ("max_response_bytes", self.max_response_bytes),
+            ("max_structured_bytes", self.max_structured_bytes),
+            ("max_argument_bytes", self.max_argument_bytes),
+        ];
+        for (name, size) in sizes {
+            if let Some(size) = size {
+                found.size(size, &path.key(name));
+            }
+        }
+        if let Some(size) = self.max_message_bytes
+            && !(MIN_MESSAGE_BYTES..=MAX_MESSAGE_BYTES).contains(&size.as_usize())
+        {
+            let message = format!("{size} is not between 64KiB and 2GiB");
+            found.problem(&path.key("max_message_bytes"), message, "8MiB is the default");
+        }
+    }
+}
+
+impl SandboxMode {
+    /// Warns of a jail that is none.
+    pub fn check(self, path: &KeyPath, found: &mut Findings<'_>) {
+        if self == Self::Off {
+            let help = "use enforce or best-effort outside of debugging";
+            found.warning(&path.key("mode"), "plugins run without a jail", help);
+        }
+    }
+}
+
+impl SandboxLimits {
+    /// Checks that a program can live within these limits.
+    pub fn check(&self, path: &KeyPath, found: &mut Findings<'_>) {
+        if let Some(data) = self.data_bytes {
+            found.size(data, &path.key("data_bytes"));
+        }
+    }
+}
+
+impl PluginSettings {
+    /// Checks what is said about one plugin, against how plugins live that say nothing.
+    pub fn check(&self, wider: &LifecycleSettings, path: &KeyPath, found: &mut Findings<'_>) {
+        self.calls.check(path, found);
+        self.lifecycle(wider, path, found);
+        for (name, value) in &self.env {
+            let path = path.key("env").key(name);
+            check_variable(name, &path, found);
+            if value.contains('\0') {
+                found.problem(&path, "holds a NUL character", "no program can be given one; remove it");
+            }
+        }
+        for (action, over) in &self.actions {
+            if let Some(timeout) = over.timeout {
+                check_day(timeout, &path.key("actions").key(action).key("timeout"), found);
+            }
+        }
+        if let Some(mode) = self.sandbox.mode {
+            mode.check(&path.key("sandbox"), found);
+        }
+        self.limits.check(&path.key("limits"), found);
+    }
+
+    fn lifecycle(&self, wider: &LifecycleSettings, path: &KeyPath, found: &mut Findings<'_>) {
+        let own = &self.lifecycle;
+        let times = [
+            ("health_check_interval", own.health_check_interval),
+            ("health_check_timeout", own.health_check_timeout),
+            ("restart_window", own.restart_window),
+            ("backoff_max", own.backoff_max),
+            ("start_timeout", own.start_timeout),
+        ];
+        for (name, time) in times {
+            if let Some(time) = time {
+                found.time(time, &path.key(name));
+            }
+        }
+        // What is only inherited has been checked where it stands.
+        if own.health_check_interval.is_some() || own.health_check_timeout.is_some() {
+            let timeout = own.health_check_timeout.unwrap_or(wider.health_check_timeout.into());
+            let interval = own.health_check_interval.unwrap_or(wider.health_check_interval.into());
+            check_health(timeout, interval, path, found);
+        }
+        if own.backoff_initial.is_some() || own.backoff_max.is_some() {
+            let initial = own.backoff_initial.unwrap_or(wider.backoff_initial.into());
+            check_backoff(initial, own.backoff_max.unwrap_or(wider.backoff_max.into()), path, found);
+        }
+    }
+}
+
+impl PluginEntry {
+    /// Checks what is said about one plugin and its program.
+    pub fn check(&self, wider: &LifecycleSettings, path: &KeyPath, found: &mut Findings<'_>) {
+        self.settings.check(wider, path, found);
+        for (index, arg) in self.args.iter().flatten().enumerate() {
+            if arg.contains('\0') {
+                let help = "no program can be given one; remove it";
+                found.problem(&path.key("args").index(index), "holds a NUL character", help);
+            }
+        }
+        if let Some(sha256) = &self.sha256
+            && !(sha256.len() == 64 && sha256.bytes().all(|b| b.is_ascii_hexdigit()))
+        {
+            let help = "write the 64 hexadecimal digits that sha256sum prints";
+            found.problem(&path.key("sha256"), "is no SHA-256 digest", help);
+        }
+        if let Some(cookie) = &self.cookie {
+            check_variable(&cookie.key, &path.key("cookie").key("key"), found);
+        }
+        if self.app_versions.as_ref().is_some_and(Vec::is_empty) {
+            let help = "list at least one, or leave the key out";
+            found.problem(&path.key("app_versions"), "no version is offered", help);
+        }
+    }
+}

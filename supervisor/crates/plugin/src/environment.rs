@@ -1,0 +1,187 @@
+//! What a plugin finds in its environment: an allow-list of ours, the operator's additions, and the handshake's
+//! variables, which nobody overrides.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+use crate::rundir::PrivateDir;
+use crate::spec::PluginSpec;
+
+/// What plugins get from the supervisor's environment unless the operator says otherwise: how to find programs,
+/// the language, the time zone. A name may end in `*`.
+pub const DEFAULT_ENV_ALLOW_LIST: [&str; 4] = ["PATH", "LANG", "LC_*", "TZ"];
+
+/// Where programs are when the supervisor itself was told nowhere.
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// The TCP ports that go-plugin programs try, as its own host offers them.
+const PORTS: (&str, &str) = ("10000", "25000");
+
+/// The most variables, and the most bytes of one, that a plugin may be given on top: enough for any
+/// configuration, and far below what the kernel takes.
+const MAX_VARIABLES: usize = 1024;
+const MAX_VARIABLE_BYTES: usize = 128 << 10;
+
+/// Ours alone: names that begin so belong to the handshake.
+const RESERVED_PREFIXES: [&str; 2] = ["PLUGIN_", "TALON_PLUGIN_"];
+/// Ours alone: where it may write is part of the handshake, too.
+const RESERVED: [&str; 1] = ["TMPDIR"];
+
+/// Names that the cookie's variable cannot have, because they mean something else to every program.
+const TAKEN: [&str; 6] = ["PATH", "HOME", "TMPDIR", "LANG", "TZ", "LD_PRELOAD"];
+
+fn is_reserved(name: &str, cookie_key: &str) -> bool {
+    name == cookie_key || RESERVED.contains(&name) || RESERVED_PREFIXES.iter().any(|p| name.starts_with(p))
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && !name.contains(['=', '\0'])
+}
+
+/// Checks what the operator adds.
+pub(crate) fn check(spec: &PluginSpec) -> Result<(), String> {
+    if spec.env.len() > MAX_VARIABLES {
+        return Err(format!("{} variables, and at most {MAX_VARIABLES} are taken", spec.env.len()));
+    }
+    for (name, value) in &spec.env {
+        if !is_name(name) || value.contains('\0') {
+            return Err(format!("{name:?} is no variable: a name holds no '=', and neither part a NUL"));
+        }
+        if name.len() + value.len() > MAX_VARIABLE_BYTES {
+            return Err(format!("{name} is longer than {MAX_VARIABLE_BYTES} bytes: pass a file instead"));
+        }
+        if is_reserved(name, &spec.cookie.key) {
+            return Err(format!("{name} belongs to the handshake, which Talon sets itself: remove it"));
+        }
+    }
+    let cookie = &spec.cookie;
+    let handshake = cookie.key.starts_with("PLUGIN_");
+    if !is_name(&cookie.key)
+        || cookie.value.contains('\0')
+        || TAKEN.contains(&cookie.key.as_str())
+        || handshake
+    {
+        return Err(format!("{:?} cannot be the cookie's variable: choose another cookie.key", cookie.key));
+    }
+    Ok(())
+}
+
+/// The whole environment of one process. Later entries would win, so none is given twice.
+pub(super) fn build(
+    spec: &PluginSpec,
+    allow_list: &[String],
+    dir: &PrivateDir,
+    instance: u32,
+) -> Vec<(OsString, OsString)> {
+    let mut env = std::collections::BTreeMap::<OsString, OsString>::new();
+    for (name, value) in std::env::vars_os() {
+        if is_allowed(&name, allow_list) {
+            env.insert(name, value);
+        }
+    }
+    env.entry("PATH".into()).or_insert_with(|| DEFAULT_PATH.into());
+    env.insert("HOME".into(), dir.home_dir().into());
+    for (name, value) in &spec.env {
+        if !is_reserved(name, &spec.cookie.key) {
+            env.insert(name.into(), value.into());
+        }
+    }
+    let versions = spec.app_versions.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    // PLUGIN_MULTIPLEX_GRPC is never set, to whatever value: programs that find it speak yamux.
+    env.remove(OsStr::new("PLUGIN_MULTIPLEX_GRPC"));
+    let ours: [(&str, OsString); 9] = [
+        (&spec.cookie.key, (&spec.cookie.value).into()),
+        ("PLUGIN_PROTOCOL_VERSIONS", versions.into()),
+        ("PLUGIN_UNIX_SOCKET_DIR", dir.socket_dir().into()),
+        ("PLUGIN_MIN_PORT", PORTS.0.into()),
+        ("PLUGIN_MAX_PORT", PORTS.1.into()),
+        // Programs too old for the socket directory, and OpenTalon's, make their socket here.
+        ("TMPDIR", dir.tmp_dir().into()),
+        ("TALON_PLUGIN_NAME", spec.name.as_str().into()),
+        ("TALON_PLUGIN_INSTANCE", instance.to_string().into()),
+        ("OPENTALON_GRPC_MAX_MSG_BYTES", spec.max_message_bytes.to_string().into()),
+    ];
+    env.extend(ours.map(|(name, value)| (name.into(), value)));
+    env.into_iter().collect()
+}
+
+fn is_allowed(name: &OsStr, allow_list: &[String]) -> bool {
+    let name = name.as_bytes();
+    allow_list.iter().any(|allowed| match allowed.strip_suffix('*') {
+        Some(prefix) => name.starts_with(prefix.as_bytes()),
+        None => name == allowed.as_bytes(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::discover::SpecDefaults;
+    use crate::name::PluginName;
+    use crate::rundir::RuntimeDir;
+
+    fn spec() -> PluginSpec {
+        SpecDefaults::default().spec(PluginName::new("p").unwrap(), "test", "/bin/true")
+    }
+
+    fn built(spec: &PluginSpec, allow_list: &[&str]) -> std::collections::BTreeMap<String, String> {
+        let dir = tempfile::Builder::new().prefix("t").tempdir_in("/tmp").unwrap();
+        let runtime = Arc::new(RuntimeDir::prepare(&dir.path().join("r"), false).unwrap());
+        let private = runtime.allocate(None).unwrap();
+        let allow_list: Vec<_> = allow_list.iter().map(|s| (*s).to_owned()).collect();
+        let env = build(spec, &allow_list, &private, 2);
+        env.into_iter().map(|(k, v)| (k.into_string().unwrap(), v.into_string().unwrap())).collect()
+    }
+
+    #[test]
+    fn nothing_is_inherited_but_the_allow_list() {
+        let env = built(&spec(), &["PATH"]);
+        let names: Vec<_> = env.keys().map(String::as_str).collect();
+        assert_eq!(
+            names,
+            [
+                "HOME",
+                "OPENTALON_GRPC_MAX_MSG_BYTES",
+                "PATH",
+                "PLUGIN_MAX_PORT",
+                "PLUGIN_MIN_PORT",
+                "PLUGIN_PROTOCOL_VERSIONS",
+                "PLUGIN_UNIX_SOCKET_DIR",
+                "TALON_PLUGIN_INSTANCE",
+                "TALON_PLUGIN_MAGIC_COOKIE",
+                "TALON_PLUGIN_NAME",
+                "TMPDIR",
+            ]
+        );
+        assert_eq!(env["TALON_PLUGIN_INSTANCE"], "2");
+        assert_eq!(env["PATH"], std::env::var("PATH").unwrap());
+    }
+
+    #[test]
+    fn a_star_stands_for_any_ending() {
+        let list = ["LC_*".to_owned(), "TZ".to_owned()];
+        for (name, allowed) in
+            [("LC_ALL", true), ("LC_", true), ("TZ", true), ("TZX", false), ("XLC_A", false)]
+        {
+            assert_eq!(is_allowed(OsStr::new(name), &list), allowed, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_operator_adds_and_does_not_override_the_handshake() {
+        let mut spec = spec();
+        spec.app_versions = vec![1, 3];
+        for (name, value) in [("PATH", "/x"), ("HOME", "/y"), ("LOG", "debug"), ("TMPDIR", "/z")] {
+            spec.env.insert(name.to_owned(), value.to_owned());
+        }
+        spec.env.insert("PLUGIN_MULTIPLEX_GRPC".to_owned(), "true".to_owned());
+        let env = built(&spec, &["PLUGIN_*"]);
+        assert_eq!((env["PATH"].as_str(), env["HOME"].as_str(), env["LOG"].as_str()), ("/x", "/y", "debug"));
+        assert_ne!(env["TMPDIR"], "/z");
+        assert_eq!(env["PLUGIN_PROTOCOL_VERSIONS"], "1,3");
+        assert!(!env.contains_key("PLUGIN_MULTIPLEX_GRPC"));
+        assert!(check(&spec).is_err());
+    }
+}

@@ -1,0 +1,209 @@
+//! What happens to plugins, told to whoever listens: a bounded broadcast whose sender never waits.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use tokio::sync::broadcast;
+
+use crate::name::PluginName;
+
+/// How many events a slow listener may lag behind before it loses the oldest: a burst of a few calls and state
+/// changes for each of a hundred plugins. A listener sees the loss as a gap in the sequence numbers.
+pub const CAPACITY: usize = 4096;
+
+/// The longest message of an event, in bytes; a longer one is cut.
+pub const MAX_MESSAGE_BYTES: usize = 4096;
+
+/// What kind of event it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum EventKind {
+    /// An instance went from one state to another: `from`, `to`, `reason`.
+    StateChanged,
+    /// A call ended; told by the door.
+    CallFinished,
+    /// A process ended: `exit`, `uptime_ms`, `planned`.
+    PluginExited,
+    /// A health check failed: `excused` says whether calls in flight excuse it.
+    HealthFailed,
+    /// What a plugin offers is known for the first time, or changed: `actions`.
+    CapabilitiesChanged,
+    /// A plugin was refused.
+    Refused,
+    /// A plugin logged more than it may: `dropped`.
+    LogLinesDropped,
+    /// About the supervisor itself.
+    Supervisor,
+}
+
+impl EventKind {
+    /// The word as the host API shows it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::StateChanged => "state_changed",
+            Self::CallFinished => "call_finished",
+            Self::PluginExited => "plugin_exited",
+            Self::HealthFailed => "health_failed",
+            Self::CapabilitiesChanged => "capabilities_changed",
+            Self::Refused => "refused",
+            Self::LogLinesDropped => "log_lines_dropped",
+            Self::Supervisor => "supervisor",
+        }
+    }
+}
+
+impl fmt::Display for EventKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Counts up by one from 1; a gap means that this listener was too slow.
+    pub sequence: u64,
+    /// When.
+    pub at: SystemTime,
+    /// To which plugin, if to one.
+    pub plugin: Option<PluginName>,
+    /// To which of its instances, if to one.
+    pub instance: Option<u32>,
+    /// What kind.
+    pub kind: EventKind,
+    /// One sentence. It may hold text of the plugin, so it is not to be shown unsanitized.
+    pub message: String,
+    /// The same for programs; the keys are listed with [`EventKind`].
+    pub fields: BTreeMap<&'static str, String>,
+}
+
+/// The sending end, shared by everybody who has something to tell. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Events {
+    sender: broadcast::Sender<Arc<Event>>,
+    sequence: Arc<Mutex<u64>>,
+}
+
+impl Events {
+    /// Nobody listens yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { sender: broadcast::Sender::new(CAPACITY), sequence: Arc::default() }
+    }
+
+    /// Everything from now on. A listener that lags more than [`CAPACITY`] events behind gets
+    /// `RecvError::Lagged` and goes on with the oldest that is kept.
+    #[must_use]
+    pub fn subscribe(&self) -> broadcast::Receiver<Arc<Event>> {
+        self.sender.subscribe()
+    }
+
+    /// Tells an event. Never waits, whether somebody listens or not.
+    pub fn emit(&self, event: NewEvent) {
+        let NewEvent { plugin, instance, kind, mut message, fields } = event;
+        if message.len() > MAX_MESSAGE_BYTES {
+            message.truncate(message.floor_char_boundary(MAX_MESSAGE_BYTES));
+            message.push('…');
+        }
+        // The lock is held over the sending too, so that events arrive in the order of their numbers.
+        let mut sequence = self.sequence.lock().unwrap_or_else(PoisonError::into_inner);
+        *sequence += 1;
+        let event =
+            Event { sequence: *sequence, at: SystemTime::now(), plugin, instance, kind, message, fields };
+        // An error only says that nobody listens.
+        let _ = self.sender.send(Arc::new(event));
+    }
+}
+
+impl Default for Events {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// An event on its way to [`Events::emit`].
+#[derive(Debug, Clone)]
+pub struct NewEvent {
+    plugin: Option<PluginName>,
+    instance: Option<u32>,
+    kind: EventKind,
+    message: String,
+    fields: BTreeMap<&'static str, String>,
+}
+
+impl NewEvent {
+    /// An event about nobody in particular.
+    #[must_use]
+    pub fn new(kind: EventKind, message: impl Into<String>) -> Self {
+        Self { plugin: None, instance: None, kind, message: message.into(), fields: BTreeMap::new() }
+    }
+
+    /// About this plugin.
+    #[must_use]
+    pub fn plugin(mut self, plugin: &PluginName) -> Self {
+        self.plugin = Some(plugin.clone());
+        self
+    }
+
+    /// About this instance of it.
+    #[must_use]
+    pub fn instance(mut self, instance: u32) -> Self {
+        self.instance = Some(instance);
+        self
+    }
+
+    /// One more field for programs.
+    #[must_use]
+    pub fn field(mut self, key: &'static str, value: impl ToString) -> Self {
+        self.fields.insert(key, value.to_string());
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sequence_numbers_have_no_gap_for_a_fast_listener() {
+        let events = Events::new();
+        let mut listener = events.subscribe();
+        let others: Vec<_> = (0..4)
+            .map(|_| {
+                let events = events.clone();
+                std::thread::spawn(move || {
+                    for _ in 0..100 {
+                        events.emit(NewEvent::new(EventKind::Supervisor, "x"));
+                    }
+                })
+            })
+            .collect();
+        for other in others {
+            other.join().unwrap();
+        }
+        for expected in 1..=400 {
+            assert_eq!(listener.try_recv().unwrap().sequence, expected);
+        }
+    }
+
+    #[test]
+    fn a_slow_listener_loses_the_oldest_and_blocks_nobody() {
+        let events = Events::new();
+        let mut listener = events.subscribe();
+        for _ in 0..CAPACITY + 10 {
+            events.emit(NewEvent::new(EventKind::Supervisor, "x"));
+        }
+        assert!(matches!(listener.try_recv(), Err(broadcast::error::TryRecvError::Lagged(10))));
+        assert_eq!(listener.try_recv().unwrap().sequence, 11);
+    }
+
+    #[test]
+    fn a_message_is_bounded() {
+        let events = Events::new();
+        let mut listener = events.subscribe();
+        events.emit(NewEvent::new(EventKind::Supervisor, "ä".repeat(MAX_MESSAGE_BYTES)));
+        assert!(listener.try_recv().unwrap().message.len() <= MAX_MESSAGE_BYTES + '…'.len_utf8());
+    }
+}

@@ -1,0 +1,287 @@
+//! The handshake line: what a plugin prints once it listens, and nothing else a plugin says is parsed by hand.
+//!
+//! ```text
+//! go-plugin   1|APP|unix|ADDRESS|grpc[|CERTIFICATE[|MUX]]
+//! OpenTalon   1|unix|ADDRESS[|HTTP_ADDRESS]
+//! ```
+//!
+//! They differ in the second field: a number, or a network. This module is pure: text in, value out.
+
+use std::fmt::Write;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+
+use crate::spec::Dialect;
+
+/// The longest handshake line, in bytes. 4 KiB is four times the longest there is, one with a certificate.
+pub const MAX_LINE_BYTES: usize = 4 << 10;
+
+/// The version of the handshake itself; there has never been another.
+pub const CORE_VERSION: u32 = 1;
+
+/// How much of a line is shown in an error.
+const SHOWN_BYTES: usize = 200;
+
+/// The shortest text that is taken for a certificate. Old programs put other short things there, and go-plugin's
+/// own host looks no closer either.
+const MIN_CERTIFICATE_BYTES: usize = 51;
+
+/// What a plugin said about itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Handshake {
+    /// Which line it was; never [`Dialect::Auto`].
+    pub dialect: Dialect,
+    /// The application protocol version, in go-plugin's dialect.
+    pub app_version: Option<u32>,
+    /// Where it listens.
+    pub address: Address,
+    /// The certificate that its server will show, base64 without padding, if it wants TLS.
+    pub server_cert: Option<String>,
+    /// Whether it multiplexes its listener with yamux.
+    pub mux: bool,
+    /// A web server of its own, which nobody calls but people: loopback only.
+    pub http_addr: Option<SocketAddr>,
+}
+
+/// Where a plugin listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// A unix socket: an absolute path without `.` or `..`.
+    Unix(PathBuf),
+    /// A TCP port of this machine. A plugin that listens on every interface is called on the loopback.
+    Tcp(SocketAddr),
+}
+
+/// Why a line is no handshake. Lines of the plugin are shown bounded and without control characters.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum HandshakeError {
+    /// Nothing like a handshake: a banner, a warning. The plugin may still print one.
+    #[error("not a handshake line: {shown:?}")]
+    Stray {
+        /// The line.
+        shown: String,
+    },
+    /// Longer than [`MAX_LINE_BYTES`].
+    #[error("its handshake line is longer than {MAX_LINE_BYTES} bytes: {shown:?}")]
+    TooLong {
+        /// Its beginning.
+        shown: String,
+    },
+    /// It begins as a handshake and is none.
+    #[error(
+        "its handshake line {shown:?} is malformed: {problem}; it should read \
+         \"1|APP|unix|PATH|grpc\" (go-plugin) or \"1|unix|PATH\" (OpenTalon)"
+    )]
+    Malformed {
+        /// The line.
+        shown: String,
+        /// What is wrong.
+        problem: &'static str,
+    },
+    /// Another version of the handshake itself.
+    #[error(
+        "it speaks version {theirs} of the handshake and Talon speaks version {CORE_VERSION}: \
+         use a plugin built for version {CORE_VERSION}"
+    )]
+    CoreVersion {
+        /// The plugin's, as it wrote it.
+        theirs: String,
+    },
+    /// An application protocol version that was not offered.
+    #[error(
+        "it speaks version {theirs} of the application protocol and Talon offered it {}: \
+         rebuild it for one of those, or list {theirs} in its app_versions if it really serves opentalon.plugin.v1",
+        list(ours)
+    )]
+    AppVersion {
+        /// The plugin's.
+        theirs: u32,
+        /// Those offered.
+        ours: Vec<u32>,
+    },
+    /// go-plugin's older wire protocol.
+    #[error("it speaks {shown:?}, and only grpc is supported: serve it with GRPCServer set")]
+    Protocol {
+        /// The protocol, where it names none: "netrpc (the default)".
+        shown: String,
+    },
+    /// Not the dialect that its configuration says.
+    #[error(
+        "it speaks the {found} dialect and is configured for {expected}: correct its dialect, or set it to auto"
+    )]
+    WrongDialect {
+        /// The line's.
+        found: &'static str,
+        /// The configured one.
+        expected: &'static str,
+    },
+}
+
+/// The dialect's name as the configuration spells it.
+pub(crate) fn dialect_name(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Auto => "auto",
+        Dialect::GoPlugin => "go-plugin",
+        Dialect::OpenTalon => "opentalon",
+    }
+}
+
+fn list(versions: &[u32]) -> String {
+    versions.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// A line for an error: its beginning, without control characters.
+pub(crate) fn shown(line: &str) -> String {
+    crate::visible::visible(line, SHOWN_BYTES)
+}
+
+/// Reads one line that a plugin printed.
+///
+/// # Errors
+/// [`HandshakeError::Stray`] if it is no handshake at all, so that the next line may be one; every other error
+/// is the end of that start.
+pub fn parse(line: &str, expected: Dialect, offered: &[u32]) -> Result<Handshake, HandshakeError> {
+    let trimmed = line.trim();
+    let stray = || HandshakeError::Stray { shown: shown(line) };
+    let (core, rest) = trimmed.split_once('|').ok_or_else(stray)?;
+    if core.is_empty() || !core.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(stray());
+    }
+    if trimmed.len() > MAX_LINE_BYTES {
+        return Err(HandshakeError::TooLong { shown: shown(line) });
+    }
+    if core.parse() != Ok(CORE_VERSION) {
+        return Err(HandshakeError::CoreVersion { theirs: shown(core) });
+    }
+    let second = rest.split('|').next().unwrap_or_default();
+    let malformed = |problem| HandshakeError::Malformed { shown: shown(line), problem };
+    let found = match second {
+        "unix" | "tcp" => Dialect::OpenTalon,
+        number if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => Dialect::GoPlugin,
+        _ => return Err(malformed("its second field is neither a version nor unix or tcp")),
+    };
+    if expected != Dialect::Auto && expected != found {
+        let (found, expected) = (dialect_name(found), dialect_name(expected));
+        return Err(HandshakeError::WrongDialect { found, expected });
+    }
+    if found == Dialect::OpenTalon { opentalon(rest, malformed) } else { go_plugin(rest, offered, malformed) }
+}
+
+/// `APP|unix|ADDRESS|grpc[|CERTIFICATE[|MUX]]`. Fields beyond are those of a later go-plugin and harm nobody.
+fn go_plugin(
+    rest: &str,
+    offered: &[u32],
+    malformed: impl Fn(&'static str) -> HandshakeError,
+) -> Result<Handshake, HandshakeError> {
+    let mut fields = rest.split('|');
+    let mut next = || fields.next();
+    let app_version = next()
+        .unwrap_or_default()
+        .parse()
+        .map_err(|_| malformed("its application protocol version is too large"))?;
+    // Before the rest, because go-plugin prints a version nobody offered when none fits.
+    if !offered.contains(&app_version) {
+        return Err(HandshakeError::AppVersion { theirs: app_version, ours: offered.to_vec() });
+    }
+    let network = next().ok_or_else(|| malformed("it ends before the network"))?;
+    let location = next().ok_or_else(|| malformed("it ends before the address"))?;
+    match next() {
+        Some("grpc") => {}
+        None | Some("") => {
+            return Err(HandshakeError::Protocol { shown: "netrpc (the default)".to_owned() });
+        }
+        Some(other) => return Err(HandshakeError::Protocol { shown: shown(other) }),
+    }
+    let server_cert = next().filter(|cert| cert.len() >= MIN_CERTIFICATE_BYTES).map(str::to_owned);
+    let mux = next() == Some("true");
+    Ok(Handshake {
+        dialect: Dialect::GoPlugin,
+        app_version: Some(app_version),
+        address: address(network, location, malformed)?,
+        server_cert,
+        mux,
+        http_addr: None,
+    })
+}
+
+/// `unix|ADDRESS[|HTTP_ADDRESS]`.
+fn opentalon(
+    rest: &str,
+    malformed: impl Fn(&'static str) -> HandshakeError,
+) -> Result<Handshake, HandshakeError> {
+    let mut fields = rest.splitn(3, '|');
+    let network = fields.next().unwrap_or_default();
+    let location = fields.next().ok_or_else(|| malformed("it ends before the address"))?;
+    let http_addr = match fields.next() {
+        None | Some("") => None,
+        Some(text) => {
+            let addr: SocketAddr = text
+                .parse()
+                .map_err(|_| malformed("its HTTP address is not host:port with a literal address"))?;
+            if !addr.ip().is_loopback() {
+                return Err(malformed("its HTTP address is not on the loopback"));
+            }
+            Some(addr)
+        }
+    };
+    Ok(Handshake {
+        dialect: Dialect::OpenTalon,
+        app_version: None,
+        address: address(network, location, malformed)?,
+        server_cert: None,
+        mux: false,
+        http_addr,
+    })
+}
+
+fn address(
+    network: &str,
+    text: &str,
+    malformed: impl Fn(&'static str) -> HandshakeError,
+) -> Result<Address, HandshakeError> {
+    match network {
+        "unix" => {
+            if !text.starts_with('/') {
+                return Err(malformed("its socket is not an absolute path"));
+            }
+            if text.contains('\0') || text.split('/').skip(1).any(|part| matches!(part, "" | "." | "..")) {
+                return Err(malformed("its socket's path is not plain"));
+            }
+            Ok(Address::Unix(text.into()))
+        }
+        "tcp" => {
+            let addr: SocketAddr =
+                text.parse().map_err(|_| malformed("its address is not host:port with a literal address"))?;
+            let ip = match addr.ip() {
+                IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+                IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+                ip if ip.is_loopback() => ip,
+                _ => return Err(malformed("its TCP address is not on the loopback")),
+            };
+            if addr.port() == 0 {
+                return Err(malformed("its TCP port is 0"));
+            }
+            Ok(Address::Tcp(SocketAddr::new(ip, addr.port())))
+        }
+        _ => Err(malformed("its network is neither unix nor tcp")),
+    }
+}
+
+/// For logs: `go-plugin, app version 1, unix:/…/plugin123`.
+impl std::fmt::Display for Handshake {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(dialect_name(self.dialect))?;
+        if let Some(version) = self.app_version {
+            write!(f, ", application protocol {version}")?;
+        }
+        match &self.address {
+            Address::Unix(path) => write!(f, ", {}", shown(&path.display().to_string()))?,
+            Address::Tcp(addr) => write!(f, ", {addr}")?,
+        }
+        f.write_char('.')
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,274 @@
+//! Which plugin has which uid: handed out once, written down, never handed out again.
+//!
+//! `<data_dir>/identities.json` is `{"version":1,"plugins":{"name":70000}}`; a plugin's gid is the same number.
+//! A plugin that is no longer there keeps its number, because its files may still be there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::ops::RangeInclusive;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use rustix::fs::{FlockOperation, OFlags, flock};
+use serde::{Deserialize, Serialize};
+use talon_jail::Identity;
+
+use crate::name::PluginName;
+use crate::settings::SetupError;
+
+const FILE: &str = "identities.json";
+const LOCK_FILE: &str = "identities.lock";
+const NEW_FILE: &str = "identities.json.new";
+const VERSION: u32 = 1;
+
+/// The largest file that is read: room for a hundred thousand plugins.
+const MAX_FILE_BYTES: u64 = 16 << 20;
+
+/// Hands out uids.
+#[derive(Debug)]
+pub(crate) struct Identities {
+    dir: PathBuf,
+    range: RangeInclusive<u32>,
+    known: Mutex<BTreeMap<String, u32>>,
+}
+
+/// Why a plugin gets no uid. The texts end with what to do next.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum IdentityError {
+    /// All are taken.
+    #[error(
+        "every uid of {}-{} belongs to a plugin already: widen sandbox.uid_range, or remove plugins that are gone from {}",
+        range.start(), range.end(), path.display()
+    )]
+    Exhausted {
+        /// The range.
+        range: RangeInclusive<u32>,
+        /// The file with what is taken.
+        path: PathBuf,
+    },
+    /// The file is damaged.
+    #[error("{} is damaged: {problem}; restore it from a backup, or remove it to hand out uids anew", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The file cannot be read or written.
+    #[error("cannot use {}: {source}; check that its directory can be written", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stored {
+    version: u32,
+    plugins: BTreeMap<String, u32>,
+}
+
+impl Identities {
+    /// Reads what was handed out so far, so that a damaged file is found when the supervisor starts.
+    pub(crate) fn open(data_dir: &Path, range: RangeInclusive<u32>) -> Result<Self, SetupError> {
+        // The largest number means "no change" to chown, and 0 is root.
+        if range.is_empty() || *range.start() == 0 || *range.end() == u32::MAX {
+            let problem = "it must begin above 0, end below 4294967295 and hold at least one uid".to_owned();
+            return Err(SetupError::Setting { setting: "sandbox.uid_range", problem });
+        }
+        let this = Self { dir: data_dir.to_owned(), range, known: Mutex::default() };
+        let known = this.read().map_err(|error| match error {
+            IdentityError::Io { path, source } => SetupError::Io { what: "read", path, source },
+            other => SetupError::Identities { path: this.path(), problem: other_problem(other) },
+        })?;
+        *this.known.lock().unwrap_or_else(PoisonError::into_inner) = known;
+        Ok(this)
+    }
+
+    fn path(&self) -> PathBuf {
+        self.dir.join(FILE)
+    }
+
+    /// The identity of a plugin: the one it had before, or the lowest that nobody ever had. Blocking: it waits
+    /// for another supervisor that shares the data directory and is handing one out just now.
+    pub(crate) fn of(&self, plugin: &PluginName) -> Result<Identity, IdentityError> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(uid) = known.get(plugin.as_str()) {
+            return Ok(Identity { uid: *uid, gid: *uid });
+        }
+        let _lock = self.lock().map_err(|source| self.io_error(source))?;
+        let mut stored = self.read()?;
+        let uid = match stored.get(plugin.as_str()) {
+            Some(uid) => *uid,
+            None => {
+                let taken: BTreeSet<u32> = stored.values().copied().collect();
+                let free = self.range.clone().find(|uid| !taken.contains(uid)).ok_or_else(|| {
+                    IdentityError::Exhausted { range: self.range.clone(), path: self.path() }
+                })?;
+                stored.insert(plugin.to_string(), free);
+                self.write(&stored).map_err(|source| self.io_error(source))?;
+                free
+            }
+        };
+        *known = stored;
+        Ok(Identity { uid, gid: uid })
+    }
+
+    fn io_error(&self, source: io::Error) -> IdentityError {
+        IdentityError::Io { path: self.path(), source }
+    }
+
+    fn lock(&self) -> io::Result<File> {
+        let file = options().write(true).create(true).truncate(false).open(self.dir.join(LOCK_FILE))?;
+        flock(&file, FlockOperation::LockExclusive)?;
+        Ok(file)
+    }
+
+    fn read(&self) -> Result<BTreeMap<String, u32>, IdentityError> {
+        let file = match options().read(true).open(self.path()) {
+            Ok(file) => file,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
+            Err(source) => return Err(self.io_error(source)),
+        };
+        let damaged = |problem: String| IdentityError::Damaged { path: self.path(), problem };
+        let mut text = Vec::new();
+        file.take(MAX_FILE_BYTES + 1).read_to_end(&mut text).map_err(|source| self.io_error(source))?;
+        if text.len() as u64 > MAX_FILE_BYTES {
+            return Err(damaged(format!("it is larger than {} MiB", MAX_FILE_BYTES >> 20)));
+        }
+        let stored: Stored = serde_json::from_slice(&text).map_err(|e| damaged(e.to_string()))?;
+        if stored.version != VERSION {
+            return Err(damaged(format!(
+                "its version is {}, and this supervisor knows {VERSION}",
+                stored.version
+            )));
+        }
+        let mut owners = BTreeMap::new();
+        for (name, uid) in &stored.plugins {
+            if PluginName::new(name).is_err() || *uid == 0 || *uid == u32::MAX {
+                return Err(damaged(format!(
+                    "it gives uid {uid} to {:?}",
+                    crate::visible::visible(name, 100)
+                )));
+            }
+            if let Some(other) = owners.insert(*uid, name) {
+                return Err(damaged(format!("it gives uid {uid} to both {other} and {name}")));
+            }
+        }
+        Ok(stored.plugins)
+    }
+
+    /// Replaces the file in one step that is on the disk when this returns.
+    fn write(&self, plugins: &BTreeMap<String, u32>) -> io::Result<()> {
+        let stored = Stored { version: VERSION, plugins: plugins.clone() };
+        let mut text = serde_json::to_vec_pretty(&stored)?;
+        text.push(b'\n');
+        let new = self.dir.join(NEW_FILE);
+        let mut file = options().write(true).create(true).truncate(true).open(&new)?;
+        file.write_all(&text)?;
+        file.sync_all()?;
+        std::fs::rename(&new, self.path())?;
+        File::open(&self.dir)?.sync_all()
+    }
+}
+
+fn other_problem(error: IdentityError) -> String {
+    match error {
+        IdentityError::Damaged { problem, .. } => problem,
+        other => other.to_string(),
+    }
+}
+
+fn options() -> std::fs::OpenOptions {
+    let mut options = std::fs::OpenOptions::new();
+    options.mode(0o600).custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
+    options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(text: &str) -> PluginName {
+        PluginName::new(text).unwrap()
+    }
+
+    fn uid(identities: &Identities, text: &str) -> u32 {
+        identities.of(&name(text)).unwrap().uid
+    }
+
+    #[test]
+    fn uids_are_stable_and_never_shared() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = Identities::open(dir.path(), 70_000..=70_009).unwrap();
+        assert_eq!(uid(&first, "a"), 70_000);
+        assert_eq!(uid(&first, "b"), 70_001);
+        assert_eq!(uid(&first, "a"), 70_000);
+        // Another supervisor with the same data directory, or the next one.
+        let second = Identities::open(dir.path(), 70_000..=70_009).unwrap();
+        assert_eq!(uid(&second, "c"), 70_002);
+        assert_eq!(uid(&first, "d"), 70_003);
+        assert_eq!(uid(&second, "b"), 70_001);
+    }
+
+    #[test]
+    fn threads_get_different_uids() {
+        let dir = tempfile::tempdir().unwrap();
+        let uids = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8)
+                .map(|index| {
+                    let dir = dir.path();
+                    scope.spawn(move || {
+                        uid(&Identities::open(dir, 70_000..=70_099).unwrap(), &format!("p{index}"))
+                    })
+                })
+                .collect();
+            threads.into_iter().map(|t| t.join().unwrap()).collect::<BTreeSet<_>>()
+        });
+        assert_eq!(uids.len(), 8);
+    }
+
+    #[test]
+    fn a_full_range_says_so() {
+        let dir = tempfile::tempdir().unwrap();
+        let identities = Identities::open(dir.path(), 70_000..=70_000).unwrap();
+        uid(&identities, "a");
+        let error = identities.of(&name("b")).unwrap_err();
+        assert!(matches!(error, IdentityError::Exhausted { .. }));
+        assert!(error.to_string().contains("70000-70000"), "{error}");
+    }
+
+    #[test]
+    fn a_damaged_file_is_refused_by_path() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(FILE);
+        for text in [
+            "",
+            "garbage",
+            r#"{"version":2,"plugins":{}}"#,
+            r#"{"version":1,"plugins":{"a":0}}"#,
+            r#"{"version":1,"plugins":{"a":70000,"b":70000}}"#,
+            r#"{"version":1,"plugins":{"../a":70000}}"#,
+            r#"{"version":1,"plugins":{},"more":1}"#,
+        ] {
+            std::fs::write(&path, text).unwrap();
+            let error = Identities::open(dir.path(), 70_000..=70_001).unwrap_err();
+            assert!(matches!(error, SetupError::Identities { .. }), "{text}");
+            assert!(error.to_string().contains("identities.json"), "{error}");
+        }
+    }
+
+    #[test]
+    fn root_and_nobody_are_in_no_range() {
+        let dir = tempfile::tempdir().unwrap();
+        for range in [0..=10, 10..=u32::MAX] {
+            assert!(matches!(Identities::open(dir.path(), range), Err(SetupError::Setting { .. })));
+        }
+    }
+}

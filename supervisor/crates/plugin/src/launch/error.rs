@@ -1,0 +1,218 @@
+//! Why a plugin did not start, for whoever has to do something about it.
+
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+use talon_jail::SpawnError;
+
+use super::process::Exit;
+use crate::capability::CapabilityError;
+use crate::connect::ConnectError;
+use crate::discover::CheckError;
+use crate::handshake::HandshakeError;
+use crate::identity::IdentityError;
+use crate::view::ViewError;
+
+/// What a start is doing, for the message about one that did not end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub(crate) enum Step {
+    /// Looking at the program.
+    Check,
+    /// Building the jail.
+    Spawn,
+    /// Waiting for the handshake line.
+    Handshake,
+    /// Connecting to the socket.
+    Connect,
+    /// Giving it its settings.
+    Init,
+    /// Reading what it offers.
+    Capabilities,
+    /// Waiting until it serves.
+    Health,
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Check => "its files were checked",
+            Self::Spawn => "its jail was built",
+            Self::Handshake => "its handshake was awaited",
+            Self::Connect => "it was connected to",
+            Self::Init => "it was given its settings (Init)",
+            Self::Capabilities => "its Capabilities were read",
+            Self::Health => "its health service did not say SERVING",
+        })
+    }
+}
+
+/// What a plugin said last, if anything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Words(pub(crate) Option<String>);
+
+impl fmt::Display for Words {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Some(words) => write!(f, "; its last words: {words}"),
+            None => f.write_str("; it said nothing"),
+        }
+    }
+}
+
+/// Why a plugin did not start. The texts end with what to do next; texts of the plugin in them are bounded and
+/// without control characters. Nothing of the start is left.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum LaunchError {
+    /// What is on the disk may not run.
+    #[error(transparent)]
+    Check(#[from] CheckError),
+    /// The read-only copy could not be made.
+    #[error(transparent)]
+    View(ViewError),
+    /// It gets no uid.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// It is to have a uid of its own and we may not give it one.
+    #[error(
+        "it is to run with a uid of its own, and the supervisor lacks CAP_CHOWN, CAP_SETUID or CAP_SETGID: grant them, or set sandbox.mode to best-effort"
+    )]
+    NoUid,
+    /// Its private directory could not be made.
+    #[error("its private directory cannot be made: {0}; check that the runtime directory has room")]
+    Directory(#[source] io::Error),
+    /// The jail refused, or could not be built.
+    #[error("its jail cannot be built: {0}")]
+    Spawn(#[from] SpawnError),
+    /// We ran out of something ourselves.
+    #[error("the supervisor cannot watch it: {0}; raise the supervisor's limit on open files")]
+    Watch(#[source] io::Error),
+    /// It ended before it was ready.
+    #[error("ended with {exit} while {step}{words}{}", hint(*step, exit))]
+    Exited {
+        /// How.
+        exit: Exit,
+        /// When.
+        step: Step,
+        /// What it said.
+        words: Words,
+    },
+    /// It closed its standard output without a handshake and lives on.
+    #[error(
+        "closed its standard output before its handshake{words}; a plugin prints one handshake line and keeps its output open"
+    )]
+    Closed {
+        /// What it said.
+        words: Words,
+    },
+    /// It talks too much before its handshake.
+    #[error("printed more than {lines} lines or {} KiB before its handshake; let it print the handshake line first, and anything else to standard error", bytes >> 10)]
+    Noise {
+        /// The most lines.
+        lines: usize,
+        /// The most bytes.
+        bytes: usize,
+    },
+    /// Its handshake line will not do.
+    #[error(transparent)]
+    Handshake(#[from] HandshakeError),
+    /// It wants TLS.
+    #[error(
+        "it wants TLS (its handshake holds a certificate), which Talon does not speak: turn AutoMTLS off in the plugin"
+    )]
+    Tls,
+    /// It multiplexes its listener.
+    #[error(
+        "it multiplexes its listener (yamux), which Talon does not speak: turn gRPC broker multiplexing off in the plugin"
+    )]
+    Mux,
+    /// The place it named is not its own, or nobody is there.
+    #[error("{0}")]
+    Connect(String, #[source] Option<ConnectError>),
+    /// It refused its settings.
+    #[error("it refused its settings (Init): {0}; correct its config")]
+    Init(String),
+    /// Its capabilities could not be read.
+    #[error("its Capabilities cannot be read: {0}; it has to serve opentalon.plugin.v1.PluginService")]
+    Capabilities(String),
+    /// It declares what it may not.
+    #[error(transparent)]
+    Declaration(#[from] CapabilityError),
+    /// Its health cannot be asked.
+    #[error("its health cannot be read: {0}; it has to serve grpc.health.v1, or nothing of that name")]
+    Health(String),
+    /// It took too long.
+    #[error("was not ready within {} s: time ran out while {step}{words}; raise its start_timeout if it needs longer", after.as_secs_f32())]
+    TimedOut {
+        /// Its start timeout.
+        after: Duration,
+        /// What was awaited.
+        step: Step,
+        /// What it said.
+        words: Words,
+    },
+    /// Nobody wants it any more.
+    #[error("its start was called off")]
+    CalledOff,
+    /// The supervisor ends.
+    #[error("the supervisor is stopping")]
+    Stopping,
+}
+
+impl LaunchError {
+    /// Whether a plugin that ended meanwhile would look like this.
+    pub(super) fn may_be_an_exit(&self) -> bool {
+        matches!(self, Self::Connect(..) | Self::Init(_) | Self::Capabilities(_) | Self::Health(_))
+    }
+
+    /// Whether the same start would fail again: something on the disk, in the configuration or on the machine
+    /// has to be changed first.
+    #[must_use]
+    pub(crate) fn is_permanent(&self) -> bool {
+        match self {
+            Self::Check(error) => !matches!(
+                error,
+                CheckError::Program(crate::view::ProgramError::Io { .. })
+                    | CheckError::Directory(crate::view::TreeError::Io { .. })
+            ),
+            Self::View(error) => !matches!(error, ViewError::Copy { .. }),
+            Self::Identity(error) => !matches!(error, IdentityError::Io { .. }),
+            Self::Spawn(error) => {
+                matches!(
+                    error,
+                    SpawnError::Step { .. } | SpawnError::Spec(_) | SpawnError::SpecTooLarge { .. }
+                )
+            }
+            Self::Handshake(error) => matches!(
+                error,
+                HandshakeError::CoreVersion { .. }
+                    | HandshakeError::AppVersion { .. }
+                    | HandshakeError::Protocol { .. }
+                    | HandshakeError::WrongDialect { .. }
+            ),
+            Self::Tls | Self::Mux | Self::NoUid => true,
+            Self::Connect(_, source) => matches!(source, Some(ConnectError::TcpNotAllowed { .. })),
+            _ => false,
+        }
+    }
+}
+
+/// What ends of that kind usually mean.
+fn hint(step: Step, exit: &Exit) -> &'static str {
+    use talon_jail::ExitStatus::{Code, Signal};
+
+    if step != Step::Handshake {
+        return "; see its log";
+    }
+    match exit.status {
+        Code(0) => {
+            "; a program that ends well without a handshake is either no plugin, or could not make its socket \
+             (go-plugin then ends with exit code 0)"
+        }
+        Code(126 | 127) => "; its interpreter, or a program that it starts, is missing",
+        Signal { signal: 31, .. } => "; the jail forbids a system call that it makes",
+        _ => "; see its log, and run it with `talon exec` to try again",
+    }
+}

@@ -1,0 +1,332 @@
+//! From a spec to a process that is ready for calls, or to a reason why there is none.
+//!
+//! ```text
+//! check ─► private directory ─► spawn ─► handshake ─► connect ─► Init ─► Capabilities ─► SERVING
+//!   files, digest, uid          jail     stdout       socket,                            health
+//!                                                     uid, process
+//! ```
+//!
+//! Whatever goes wrong, and also when the caller gives up, nothing of the attempt is left: no process, no socket,
+//! no directory.
+
+mod attempt;
+mod error;
+mod process;
+mod program;
+mod talk;
+mod wait;
+
+use std::sync::Arc;
+
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+use rustix::thread::CapabilitySet;
+use talon_jail::{Identity, JailSpec, Mode, Stage};
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use self::attempt::{Attempt, Failure, LAST_NEWS};
+pub(crate) use self::error::LaunchError;
+use self::error::Step;
+pub(crate) use self::process::Process;
+use self::wait::{Output, Waited};
+use crate::capability::Capability;
+use crate::client::Client;
+use crate::handshake::MAX_LINE_BYTES;
+use crate::identity::Identities;
+use crate::logs::{Level, LogSink, Stream};
+use crate::rundir::{PrivateDir, RuntimeDir};
+use crate::settings::{Settings, SetupError};
+use crate::spec::{Dialect, PluginSpec};
+use crate::stdio::{PipeReader, Scribe, Splitter};
+use crate::view::Views;
+
+/// Starts processes.
+#[derive(Debug)]
+pub(crate) struct Launcher {
+    shared: Arc<Shared>,
+    starts: Arc<Semaphore>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    settings: Arc<Settings>,
+    stage: Arc<Stage>,
+    runtime: Arc<RuntimeDir>,
+    views: Views,
+    identities: Option<Identities>,
+    /// Whether we may give plugins uids of their own at all.
+    may_change_uid: bool,
+}
+
+/// What a start has reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// The program runs.
+    Started { pid: u32, uid: u32 },
+    /// Its handshake was valid.
+    Handshaken,
+}
+
+/// A process that is ready for calls.
+#[derive(Debug)]
+pub(crate) struct Running {
+    pub(crate) process: Process,
+    pub(crate) client: Client,
+    pub(crate) capability: Arc<Capability>,
+    pub(crate) report: talon_jail::Report,
+    pub(crate) digest: String,
+    pub(crate) dialect: Dialect,
+}
+
+/// A process that was just started, and its pipes.
+struct Spawned {
+    process: Process,
+    dir: Arc<PrivateDir>,
+    stdout: PipeReader,
+    stderr: PipeReader,
+    report: talon_jail::Report,
+    digest: String,
+}
+
+/// What comes of an attempt besides its process.
+struct Ready {
+    client: Client,
+    capability: Arc<Capability>,
+    report: talon_jail::Report,
+    digest: String,
+    dialect: Dialect,
+}
+
+impl Launcher {
+    /// Prepares everything that starts need: the runtime directory with its lock, the place for views, the uids.
+    /// Blocking.
+    pub(crate) fn new(settings: Arc<Settings>, stage: Arc<Stage>) -> Result<Self, SetupError> {
+        // A plugin that shares our uid could otherwise read our environment and memory, where every plugin's secrets
+        // are, and take our descriptors. The price is that nobody but root can debug us and that we dump no core.
+        if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
+            tracing::warn!(%error, "plugins that share the supervisor's uid may read its memory");
+        }
+        let range = settings.uid_range.clone();
+        let runtime = Arc::new(RuntimeDir::prepare(&settings.runtime_dir, range.is_some())?);
+        crate::rundir::prepare_dir(&settings.data_dir, "state.data_dir", false)?;
+        let views = Views::prepare(&settings.data_dir, runtime.path())?;
+        let identities = range.map(|range| Identities::open(&settings.data_dir, range)).transpose()?;
+        let starts = Arc::new(Semaphore::new(settings.start_concurrency.max(1)));
+        let may_change_uid = rustix::thread::capabilities(None).is_ok_and(|held| {
+            let needed = CapabilitySet::CHOWN | CapabilitySet::SETUID | CapabilitySet::SETGID;
+            held.effective.contains(needed)
+        });
+        let shared = Shared { settings, stage, runtime, views, identities, may_change_uid };
+        Ok(Self { shared: Arc::new(shared), starts })
+    }
+
+    /// The whole start, bounded by the spec's start timeout, which begins when it is this start's turn: plugins
+    /// that hang use up their own time and nobody else's.
+    ///
+    /// On an error, and so after `cancel`, nothing is left behind. Dropping the future kills what was started,
+    /// and it is cleared away a moment later.
+    pub(crate) async fn launch(
+        &self,
+        spec: &PluginSpec,
+        (instance, generation): (u32, u64),
+        logs: &LogSink,
+        progress: &(dyn Fn(Progress) + Send + Sync),
+        cancel: &CancellationToken,
+    ) -> Result<Running, LaunchError> {
+        let _turn = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(LaunchError::CalledOff),
+            turn = self.starts.acquire() => turn.map_err(|_| LaunchError::Stopping)?,
+        };
+        let after = spec.lifecycle.start_timeout;
+        let mut attempt = Attempt::new();
+        let deadline = Instant::now() + after;
+        let work = self.attempt(&mut attempt, spec, (instance, generation), deadline, logs, progress);
+        let outcome = cancel.run_until_cancelled(timeout_at(deadline, work)).await;
+        match (outcome, attempt.process.take()) {
+            (None, process) => {
+                attempt.clear(process).await;
+                Err(LaunchError::CalledOff)
+            }
+            (Some(Ok(Ok(ready))), Some(process)) => {
+                let Ready { client, capability, report, digest, dialect } = ready;
+                Ok(Running { process, client, capability, report, digest, dialect })
+            }
+            (Some(Ok(Err(failure))), process) => Err(attempt.clear(process).await.tell(failure)),
+            (Some(Err(_) | Ok(Ok(_))), process) => {
+                let step = attempt.step;
+                let words = attempt.clear(process).await;
+                Err(LaunchError::TimedOut { after, step, words: words.0 })
+            }
+        }
+    }
+
+    /// Removes what is ours in the runtime directory, and the views. For when no process is left.
+    pub(crate) fn remove_all(&self) {
+        self.starts.close();
+        self.shared.runtime.clear();
+        self.shared.views.clear();
+    }
+
+    async fn attempt(
+        &self,
+        attempt: &mut Attempt,
+        spec: &PluginSpec,
+        (instance, generation): (u32, u64),
+        deadline: Instant,
+        logs: &LogSink,
+        progress: &(dyn Fn(Progress) + Send + Sync),
+    ) -> Result<Ready, Failure> {
+        let Spawned { process, dir, stdout, stderr, report, digest } =
+            self.spawn(attempt, spec, instance, deadline).await?;
+        let uid = process.uid();
+        progress(Progress::Started { pid: process.pid(), uid });
+        logs.note(
+            instance,
+            Level::Info,
+            format!("started as pid {}, uid {uid}, start {generation}", process.pid()),
+        );
+        let (gone, monitor_pid) = (process.gone_signal(), process.monitor_pid());
+        let process = &*attempt.process.insert(process);
+
+        let scribe = |stream| Scribe::new(logs.clone(), instance, stream, attempt.last_words.clone());
+        let line_bytes = logs.line_bytes();
+        attempt.errors =
+            Some(tokio::spawn(stderr.drain(Splitter::new(line_bytes), scribe(Stream::Stderr), gone)));
+        let output = attempt.output.insert(Output {
+            reader: stdout,
+            // One more than a handshake may have, so that a longer one shows.
+            splitter: Splitter::new(line_bytes.max(MAX_LINE_BYTES + 1)),
+            scribe: scribe(Stream::Stdout),
+        });
+
+        attempt.step = Step::Handshake;
+        let waited = tokio::select! {
+            biased;
+            waited = wait::handshake(output, spec) => waited?,
+            exit = process.exited() => return Err(Failure::Exited(exit)),
+        };
+        let handshake = match waited {
+            Waited::Line(handshake) => handshake,
+            // Usually it has ended, and only its exit tells how.
+            Waited::End => match timeout(LAST_NEWS, process.exited()).await {
+                Ok(exit) => return Err(Failure::Exited(exit)),
+                Err(_) => return Err(Failure::Closed),
+            },
+        };
+        progress(Progress::Handshaken);
+        logs.note(instance, Level::Debug, format!("handshake: {handshake}"));
+        if let Some(Output { reader, splitter, scribe }) = attempt.output.take() {
+            tokio::spawn(reader.drain(splitter, scribe, process.gone_signal()));
+        }
+
+        let target = talk::target(spec, &handshake, &dir, uid, monitor_pid)?;
+        let talking = talk::talk(
+            &mut attempt.step,
+            spec,
+            target,
+            &handshake,
+            (logs, instance),
+            process,
+            &attempt.last_words,
+        );
+        let talked = tokio::select! {
+            biased;
+            talked = talking => talked,
+            exit = process.exited() => return Err(Failure::Exited(exit)),
+        };
+        let (client, capability) = match talked {
+            Ok(talked) => talked,
+            // A connection breaks shortly before the exit that broke it is told; the exit says more.
+            Err(error) => match timeout(LAST_NEWS, process.exited()).await {
+                Ok(exit) if error.may_be_an_exit() => return Err(Failure::Exited(exit)),
+                _ => return Err(error.into()),
+            },
+        };
+        Ok(Ready { client, capability, report, digest, dialect: handshake.dialect })
+    }
+
+    /// Everything up to a running program, which blocks.
+    async fn spawn(
+        &self,
+        attempt: &mut Attempt,
+        spec: &PluginSpec,
+        instance: u32,
+        deadline: Instant,
+    ) -> Result<Spawned, LaunchError> {
+        let (shared, spec) = (self.shared.clone(), spec.clone());
+        let checked = {
+            let shared = shared.clone();
+            let spec = spec.clone();
+            tokio::task::spawn_blocking(move || shared.check(&spec))
+        };
+        let (prepared, identity) = joined(checked.await)?;
+        attempt.step = Step::Spawn;
+        // Run to its end even if this future is dropped meanwhile; the process then dies with the result.
+        let spawning = attempt.spawning.insert(tokio::task::spawn_blocking(move || {
+            shared.spawn(&spec, instance, prepared, identity, deadline)
+        }));
+        let spawned = spawning.await;
+        attempt.spawning = None;
+        joined(spawned)
+    }
+}
+
+/// A blocking piece of work that panicked goes on panicking here, where the driver catches it.
+fn joined<T>(result: Result<Result<T, LaunchError>, tokio::task::JoinError>) -> Result<T, LaunchError> {
+    match result {
+        Ok(result) => result,
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        Err(_) => Err(LaunchError::Stopping),
+    }
+}
+
+impl Shared {
+    fn check(&self, spec: &PluginSpec) -> Result<(program::Prepared, Option<Identity>), LaunchError> {
+        // Registered specs were checked when they were found; this holds for hosts that make their own.
+        crate::discover::settings(spec)?;
+        let identity = match (&self.identities, spec.sandbox.mode) {
+            (Some(_), Mode::Enforce) if !self.may_change_uid => return Err(LaunchError::NoUid),
+            // The jail's report says that it has no uid of its own.
+            (Some(_), Mode::BestEffort) if !self.may_change_uid => None,
+            // Without a jail it keeps ours.
+            (None, _) | (_, Mode::Off) => None,
+            (Some(identities), _) => Some(identities.of(&spec.name)?),
+        };
+        Ok((program::prepare(spec, &self.views, identity)?, identity))
+    }
+
+    fn spawn(
+        &self,
+        spec: &PluginSpec,
+        instance: u32,
+        prepared: program::Prepared,
+        identity: Option<Identity>,
+        deadline: Instant,
+    ) -> Result<Spawned, LaunchError> {
+        let dir = Arc::new(self.runtime.allocate(identity).map_err(LaunchError::Directory)?);
+        let program::Prepared { program, file, argv0, cwd, digest, view } = prepared;
+        let argv = std::iter::once(argv0).chain(spec.args.iter().map(Into::into)).collect();
+        let jail = JailSpec {
+            name: format!("{}/{instance}", spec.name),
+            program,
+            argv,
+            env: crate::environment::build(spec, &self.settings.env_allow_list, &dir, instance),
+            cwd: cwd.unwrap_or_else(|| dir.home_dir()),
+            identity,
+            limits: spec.sandbox.limits,
+            mode: spec.sandbox.mode,
+        };
+        let left = deadline.saturating_duration_since(Instant::now());
+        let program = file.as_ref().map(std::os::fd::AsFd::as_fd);
+        let jailed = talon_jail::spawn(&self.stage, &jail, program, left)?;
+        let uid = identity.map_or_else(|| rustix::process::geteuid().as_raw(), |identity| identity.uid);
+        // From here on the process dies with its handle.
+        let process =
+            Process::new(jailed.monitor, jailed.pid, uid, dir.clone(), view).map_err(LaunchError::Watch)?;
+        let stdout = PipeReader::new(jailed.stdout).map_err(LaunchError::Watch)?;
+        let stderr = PipeReader::new(jailed.stderr).map_err(LaunchError::Watch)?;
+        Ok(Spawned { process, dir, stdout, stderr, report: jailed.report, digest })
+    }
+}

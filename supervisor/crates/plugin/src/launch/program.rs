@@ -1,0 +1,110 @@
+//! From what is on the disk to what is executed: checked, hashed, and the same bytes.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use talon_jail::{Identity, Program};
+
+use super::error::LaunchError;
+use crate::discover::{CheckError, compare, script_inside};
+use crate::spec::PluginSpec;
+use crate::view::program::{self, Kind, OpenProgram};
+use crate::view::{ProgramError, Source, View, ViewError, Views, digest, tree};
+
+/// A program, ready to be handed to the jail.
+pub(super) struct Prepared {
+    /// How it is executed.
+    pub(super) program: Program,
+    /// For execution by descriptor.
+    pub(super) file: Option<File>,
+    /// The name that it is told.
+    pub(super) argv0: OsString,
+    /// Where it runs, unless in its private directory.
+    pub(super) cwd: Option<PathBuf>,
+    /// Of the program, or of its directory.
+    pub(super) digest: String,
+    /// What it runs from, kept as long as it runs.
+    pub(super) view: Option<Arc<View>>,
+}
+
+/// Looks at the disk as it is now. Blocking.
+pub(super) fn prepare(
+    spec: &PluginSpec,
+    views: &Views,
+    identity: Option<Identity>,
+) -> Result<Prepared, LaunchError> {
+    let gid = identity.map(|identity| identity.gid);
+    match &spec.directory {
+        Some(directory) => {
+            let view = view(spec, views, Source::Directory(directory), gid)?;
+            compare(spec, directory.clone(), view.digest().to_owned())?;
+            let (path, opened) = match spec.program.strip_prefix(directory) {
+                Ok(inside) => {
+                    let path = view.path().join(inside);
+                    let opened = program::open_in_view(&path).map_err(CheckError::from)?;
+                    (path, opened)
+                }
+                // A program of the system's, such as an interpreter: not part of the plugin's digest.
+                Err(_) => {
+                    let (real, opened) = program::open(&spec.program).map_err(CheckError::from)?;
+                    script_inside(&real, opened.kind, directory)?;
+                    (spec.program.clone(), opened)
+                }
+            };
+            let OpenProgram { file, kind } = opened;
+            let (program, file) = match kind {
+                Kind::Native => (Program::Descriptor, Some(file)),
+                Kind::Script => (Program::Path(path.clone()), None),
+            };
+            Ok(Prepared {
+                program,
+                file,
+                argv0: path.into(),
+                cwd: Some(view.path().to_owned()),
+                digest: view.digest().to_owned(),
+                view: Some(view),
+            })
+        }
+        None => {
+            let (real, OpenProgram { mut file, kind }) =
+                program::open(&spec.program).map_err(CheckError::from)?;
+            // A script of the system's may need what lies beside it, and is as safe as its interpreter.
+            let by_path = kind == Kind::Script && tree::is_system_file(&real);
+            if kind == Kind::Native || by_path {
+                let digest = digest::of_file(&mut file)
+                    .map_err(|source| CheckError::from(ProgramError::Io { path: real.clone(), source }))?;
+                compare(spec, real.clone(), digest.clone())?;
+                let argv0 = spec.program.clone().into();
+                let (program, file) =
+                    if by_path { (Program::Path(real), None) } else { (Program::Descriptor, Some(file)) };
+                return Ok(Prepared { program, file, argv0, cwd: None, digest, view: None });
+            }
+            let name = real.file_name().unwrap_or(real.as_os_str()).to_owned();
+            let view = view(spec, views, Source::Script(&mut file, &name), gid)?;
+            compare(spec, real, view.digest().to_owned())?;
+            let path = view.path().join(&name);
+            Ok(Prepared {
+                program: Program::Path(path.clone()),
+                file: None,
+                argv0: path.into(),
+                cwd: None,
+                digest: view.digest().to_owned(),
+                view: Some(view),
+            })
+        }
+    }
+}
+
+fn view(
+    spec: &PluginSpec,
+    views: &Views,
+    source: Source<'_>,
+    gid: Option<u32>,
+) -> Result<Arc<View>, LaunchError> {
+    views.of(&spec.name, source, gid).map_err(|error| match error {
+        ViewError::Tree(error) => CheckError::from(error).into(),
+        other => LaunchError::View(other),
+    })
+}

@@ -1,0 +1,120 @@
+//! From a handshake to a plugin that serves.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::error::{LaunchError, Step};
+use super::process::Process;
+use crate::capability::Capability;
+use crate::client::{Client, Health, InitOutcome, RefreshError};
+use crate::connect::{ConnectError, Target};
+use crate::handshake::Handshake;
+use crate::logs::{Level, LogSink, Stream};
+use crate::rundir::PrivateDir;
+use crate::spec::{Dialect, PluginSpec};
+use crate::stdio::{LastWords, Scribe};
+
+/// Between two questions to a plugin that says it does not serve yet. There is no news to wait for: the health
+/// service's Watch is missing in most plugins.
+const HEALTH_POLL: Duration = Duration::from_millis(100);
+
+/// Before a program's output stream that broke is opened again; doubles up to the longest wait.
+const STDIO_RETRY: Duration = Duration::from_secs(1);
+const STDIO_RETRY_MAX: Duration = Duration::from_secs(60);
+
+/// Where the handshake leads, if it leads anywhere we go.
+pub(super) fn target(
+    spec: &PluginSpec,
+    handshake: &Handshake,
+    dir: &Arc<PrivateDir>,
+    uid: u32,
+    monitor_pid: u32,
+) -> Result<Target, LaunchError> {
+    if handshake.server_cert.is_some() {
+        return Err(LaunchError::Tls);
+    }
+    if handshake.mux {
+        return Err(LaunchError::Mux);
+    }
+    Target::new(&handshake.address, dir, uid, monitor_pid, spec.allow_tcp)
+        .map_err(|error| LaunchError::Connect(error.to_string(), Some(error)))
+}
+
+/// From a socket to a plugin that serves.
+pub(super) async fn talk(
+    step: &mut Step,
+    spec: &PluginSpec,
+    target: Target,
+    handshake: &Handshake,
+    (logs, instance): (&LogSink, u32),
+    process: &Process,
+    last_words: &LastWords,
+) -> Result<(Client, Arc<Capability>), LaunchError> {
+    *step = Step::Connect;
+    let client = Client::connect(spec.name.clone(), target, spec.connections)
+        .await
+        .map_err(|error| LaunchError::Connect(connect_cause(&error), None))?;
+    if handshake.dialect == Dialect::GoPlugin {
+        let scribe = |stream| Scribe::new(logs.clone(), instance, stream, last_words.clone());
+        tokio::spawn(keep_drained(
+            client.clone(),
+            [scribe(Stream::Stdout), scribe(Stream::Stderr)],
+            logs.line_bytes(),
+            process.gone_signal(),
+        ));
+    }
+    *step = Step::Init;
+    match client.init(&spec.config).await.map_err(LaunchError::Init)? {
+        InitOutcome::Unimplemented if !spec.config.is_empty() => {
+            logs.note(instance, Level::Warn, "it has no Init, so its config was not given to it");
+        }
+        InitOutcome::Done | InitOutcome::Unimplemented => {}
+    }
+    *step = Step::Capabilities;
+    let capability = client.capabilities().await.map_err(|error| match error {
+        RefreshError::Call(text) => LaunchError::Capabilities(text),
+        RefreshError::Refused(error) => LaunchError::Declaration(error),
+    })?;
+    *step = Step::Health;
+    loop {
+        match client.health(spec.lifecycle.health_check_timeout).await {
+            Health::Serving => return Ok((client, capability)),
+            Health::NotServing => tokio::time::sleep(HEALTH_POLL).await,
+            Health::Failed(text) => return Err(LaunchError::Health(text)),
+        }
+    }
+}
+
+/// Reads a go-plugin program's output stream for as long as the program lives.
+async fn keep_drained(
+    client: Client,
+    [mut stdout, mut stderr]: [Scribe; 2],
+    line_bytes: usize,
+    gone: impl Future<Output = ()>,
+) {
+    let drain = async {
+        let mut wait = STDIO_RETRY;
+        while client.drain_stdio(&mut stdout, &mut stderr, line_bytes).await {
+            tokio::time::sleep(wait).await;
+            wait = (2 * wait).min(STDIO_RETRY_MAX);
+        }
+    };
+    tokio::select! {
+        () = gone => {}
+        () = drain => {}
+    }
+}
+
+/// Our own connector's words, which lie deep in the channel's error.
+fn connect_cause(error: &tonic::transport::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    loop {
+        if let Some(own) = cause.downcast_ref::<ConnectError>() {
+            return own.to_string();
+        }
+        match cause.source() {
+            Some(deeper) => cause = deeper,
+            None => return cause.to_string(),
+        }
+    }
+}

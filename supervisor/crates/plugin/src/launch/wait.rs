@@ -1,0 +1,74 @@
+//! Waits for the handshake line in what a plugin prints.
+
+use super::error::LaunchError;
+use crate::handshake::{self, Handshake, HandshakeError, MAX_LINE_BYTES};
+use crate::spec::PluginSpec;
+use crate::stdio::{Line, PipeReader, Scribe, Splitter};
+
+/// The most lines before the handshake, and the most bytes: a banner, a few warnings of an interpreter.
+const MAX_STRAY_LINES: usize = 64;
+const MAX_STRAY_BYTES: usize = 64 << 10;
+
+/// A plugin's standard output on its way from the first line to the log.
+pub(super) struct Output {
+    pub(super) reader: PipeReader,
+    pub(super) splitter: Splitter,
+    pub(super) scribe: Scribe,
+}
+
+/// How the waiting ended without an error.
+pub(super) enum Waited {
+    /// With a handshake.
+    Line(Handshake),
+    /// With the end of the output.
+    End,
+}
+
+/// Reads until there is a handshake; what comes before it is logged, and so is what comes after it in the same
+/// chunk. Cancel-safe: what was read is kept in `output`.
+pub(super) async fn handshake(output: &mut Output, spec: &PluginSpec) -> Result<Waited, LaunchError> {
+    let (mut lines, mut bytes) = (0, 0);
+    loop {
+        let Ok(chunk) = output.reader.read().await else { return Ok(Waited::End) };
+        if chunk.is_empty() {
+            return Ok(Waited::End);
+        }
+        let mut found = None;
+        let scribe = &mut output.scribe;
+        output.splitter.push(chunk, &mut |line| {
+            if found.is_some() {
+                return scribe.line(&line);
+            }
+            match parse(&line, spec) {
+                Err(HandshakeError::Stray { .. }) => {
+                    lines += 1;
+                    bytes += line.bytes.len();
+                    scribe.line(&line);
+                }
+                // Where the banner is too long already, it does not matter what the same chunk holds behind it.
+                _ if lines > MAX_STRAY_LINES || bytes > MAX_STRAY_BYTES => scribe.line(&line),
+                decided => found = Some(decided),
+            }
+        });
+        if let Some(decided) = found {
+            return Ok(Waited::Line(decided?));
+        }
+        if lines > MAX_STRAY_LINES || bytes > MAX_STRAY_BYTES {
+            return Err(LaunchError::Noise { lines: MAX_STRAY_LINES, bytes: MAX_STRAY_BYTES });
+        }
+        // Whoever sends a gigabyte without a line end is not waited for.
+        if output.splitter.pending() > MAX_LINE_BYTES as u64 {
+            let start = output.splitter.rest().map_or_else(Vec::new, |line| line.bytes.to_vec());
+            let shown = handshake::shown(&String::from_utf8_lossy(&start));
+            return Err(HandshakeError::TooLong { shown }.into());
+        }
+    }
+}
+
+fn parse(line: &Line<'_>, spec: &PluginSpec) -> Result<Handshake, HandshakeError> {
+    let text = String::from_utf8_lossy(line.bytes);
+    if line.cut > 0 {
+        return Err(HandshakeError::TooLong { shown: handshake::shown(&text) });
+    }
+    handshake::parse(&text, spec.dialect, &spec.app_versions)
+}

@@ -1,0 +1,54 @@
+//! Finds, launches, watches and calls plugin processes.
+//!
+//! ```text
+//! Registry ── Plugin (handle) ──┬─ driver task ── machine (pure)      one of each for every instance
+//!    by name      │             └─ …    │ performs its actions
+//!                 │                     ▼
+//!                 └─ Executor ──► the live client of the least loaded ready instance
+//! ```
+
+pub mod capability;
+mod client;
+mod common;
+mod connect;
+mod declared;
+pub mod discover;
+pub mod document;
+mod driver;
+pub mod entry;
+mod environment;
+pub mod events;
+mod execute;
+pub mod handshake;
+mod identity;
+mod instances;
+mod launch;
+mod lifecycle;
+mod live;
+pub mod logs;
+pub mod name;
+mod plugin;
+mod registry;
+mod rundir;
+mod seam;
+mod settings;
+mod snapshot;
+pub mod spec;
+mod stdio;
+pub mod units;
+mod view;
+mod visible;
+
+pub use capability::Capability;
+pub use environment::DEFAULT_ENV_ALLOW_LIST;
+pub use events::{Event, EventKind, Events, NewEvent};
+pub use execute::{ExecuteError, ExecuteRequest, MAX_STATUS_MESSAGE_CHARS};
+pub use instances::{Executor, MAX_WAITING_CALLS};
+pub use lifecycle::{Desired, State};
+pub use logs::{Level, LogLine, LogTail, Stream};
+pub use name::PluginName;
+pub use plugin::{OperateError, Plugin};
+pub use registry::{MAX_PLUGINS, RegisterError, Registry};
+pub use settings::{LogLimits, Settings, SetupError, default_start_concurrency};
+pub use snapshot::{InstanceSnapshot, Snapshot};
+pub use spec::{MAX_INSTANCES, PluginSpec};

@@ -1,0 +1,88 @@
+//! The health checks of one process, and when a failed one counts.
+//!
+//! A plugin with one thread cannot answer a check while it works on a call, so silence is excused by the calls in
+//! flight until the latest of their deadlines. Only the calls that were there when the silence began excuse it:
+//! if later ones did, a hung plugin that is called often would never be found out. An answered check or call is a
+//! sign of life, after which silence begins anew. A plugin that answers that it does not serve is not silent.
+
+use std::time::Duration;
+
+use super::Moment;
+use super::event::Verdict;
+use crate::spec::LifecycleSettings;
+
+/// Checks come no faster than this, whatever is configured: each is a call to the plugin.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
+
+/// The health checks of a process that is up.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Checks {
+    /// Failed in a row, the excused ones not counted.
+    failures: u32,
+    /// When the next one is due; `None` while one is under way.
+    due: Option<Moment>,
+    /// Until when the silence is excused, once it has begun.
+    excused_until: Option<Moment>,
+}
+
+/// What one check means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Judged {
+    /// It serves.
+    Well,
+    /// It was silent, and may be.
+    Excused,
+    /// One more failure in a row.
+    Failed { cause: String },
+}
+
+impl Checks {
+    /// Those of a process that just said that it serves.
+    pub(crate) fn new(policy: &LifecycleSettings, now: Moment) -> Self {
+        Self { failures: 0, due: Some(now.saturating_add(interval(policy))), excused_until: None }
+    }
+
+    pub(crate) fn failures(&self) -> u32 {
+        self.failures
+    }
+
+    pub(crate) fn due(&self) -> Option<Moment> {
+        self.due
+    }
+
+    /// A check is under way.
+    pub(crate) fn begin(&mut self) {
+        self.due = None;
+    }
+
+    /// Takes the outcome of a check and says when the next is due. After a failed one it comes soon, because
+    /// calls wait for it.
+    pub(crate) fn judge(&mut self, verdict: Verdict, policy: &LifecycleSettings, now: Moment) -> Judged {
+        let soon = interval(policy).min(policy.health_check_timeout.max(SHORTEST_INTERVAL));
+        let cause = match verdict {
+            Verdict::Serving => {
+                *self = Self::new(policy, now);
+                return Judged::Well;
+            }
+            Verdict::NotServing => "it says that it does not serve".to_owned(),
+            Verdict::NoAnswer { cause, busy_until, answered } => {
+                if answered {
+                    self.excused_until = None;
+                }
+                let excused_until = *self.excused_until.get_or_insert(busy_until.unwrap_or(now));
+                if now < excused_until {
+                    self.due = Some(now.saturating_add(soon));
+                    return Judged::Excused;
+                }
+                cause
+            }
+        };
+        self.failures = self.failures.saturating_add(1);
+        self.due = Some(now.saturating_add(soon));
+        Judged::Failed { cause }
+    }
+}
+
+fn interval(policy: &LifecycleSettings) -> Duration {
+    policy.health_check_interval.max(SHORTEST_INTERVAL)
+}

@@ -1,0 +1,567 @@
+//! The machine on its own: what each fault leads to, and what holds for every sequence of events.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::lifecycle::backoff::Jitter;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn policy() -> LifecycleSettings {
+    LifecycleSettings {
+        restart_window: Duration::from_secs(300),
+        max_restarts: 3,
+        ..LifecycleSettings::default()
+    }
+}
+
+/// A machine with its clock, for tests that read as a story.
+struct Story {
+    machine: Machine,
+    now: Moment,
+}
+
+impl Story {
+    fn new(policy: LifecycleSettings) -> Self {
+        Self { machine: Machine::new(policy), now: Duration::ZERO }
+    }
+
+    /// As far as Ready.
+    fn ready(policy: LifecycleSettings) -> Self {
+        let mut story = Self::new(policy);
+        assert_eq!(story.take(Event::Start), vec![Action::Launch { generation: 1 }]);
+        story.comes_up();
+        story
+    }
+
+    fn take(&mut self, event: Event) -> Vec<Action> {
+        self.machine.step(event, Input { now: self.now, jitter: Jitter(u32::MAX) })
+    }
+
+    fn hear(&mut self, report: Report) -> Vec<Action> {
+        let generation = self.machine.generation();
+        self.take(Event::Report { generation, report })
+    }
+
+    fn comes_up(&mut self) {
+        assert_eq!(self.hear(Report::ProcessStarted), vec![]);
+        assert_eq!(self.machine.state(), State::Handshaking);
+        assert_eq!(self.hear(Report::Launched), vec![]);
+        assert_eq!(self.machine.state(), State::Ready);
+    }
+
+    /// Lets time pass until the machine wants to be woken.
+    fn wake(&mut self) -> Vec<Action> {
+        self.now = self.machine.wake_at().expect("it waits for something").max(self.now);
+        self.take(Event::Tick)
+    }
+
+    fn dies(&mut self) -> Vec<Action> {
+        self.hear(Report::Exited { how: "killed by SIGKILL".to_owned() })
+    }
+
+    fn says(&self) -> String {
+        self.machine.reason().unwrap().describe(&crate::name::PluginName::new("x").unwrap())
+    }
+}
+
+fn silent(busy_until: Option<Moment>) -> Report {
+    Report::Checked(Verdict::NoAnswer { cause: "timed out".to_owned(), busy_until, answered: false })
+}
+
+fn failed(refused: bool) -> Report {
+    Report::LaunchFailed { cause: "no handshake".to_owned(), refused }
+}
+
+#[test]
+fn a_death_goes_through_draining_and_backoff_to_ready_again() {
+    let mut story = Story::ready(policy());
+    let end = CallsEnd::Died { how: "killed by SIGKILL".to_owned(), restarting: true };
+    assert_eq!(story.dies(), vec![Action::FailCalls(end), Action::Kill]);
+    assert_eq!(story.machine.state(), State::Draining);
+    assert!(story.machine.is_coming());
+    assert_eq!(story.hear(Report::Gone), vec![]);
+    assert_eq!(story.machine.state(), State::Backoff);
+    assert_eq!(story.says(), "killed by SIGKILL; restart 1 of 3 follows");
+    assert_eq!(story.wake(), vec![Action::Launch { generation: 2 }]);
+    assert_eq!(story.now, Duration::from_millis(200));
+    story.comes_up();
+    assert_eq!(story.machine.reason(), None);
+}
+
+#[test]
+fn one_death_more_than_allowed_within_the_window_is_failed_until_an_operator_says_so() {
+    let mut story = Story::ready(policy());
+    for _ in 0..3 {
+        story.dies();
+        story.hear(Report::Gone);
+        story.wake();
+        story.comes_up();
+    }
+    let end = CallsEnd::Died { how: "killed by SIGKILL".to_owned(), restarting: false };
+    assert_eq!(story.dies(), vec![Action::FailCalls(end), Action::Kill]);
+    story.hear(Report::Gone);
+    assert_eq!(story.machine.state(), State::Failed);
+    assert_eq!(
+        story.says(),
+        "died 4 times within 5 min; last: killed by SIGKILL; see `talon plugin logs x`, then `talon plugin start x`"
+    );
+    assert_eq!(story.machine.wake_at(), None);
+    story.now += 1000 * SECOND;
+    assert_eq!(story.take(Event::Tick), vec![]);
+    assert_eq!(story.machine.state(), State::Failed);
+
+    assert_eq!(story.take(Event::Start), vec![Action::Launch { generation: 5 }]);
+    assert_eq!(story.machine.deaths(story.now), 0);
+    assert_eq!(story.machine.reason(), None);
+}
+
+#[test]
+fn deaths_far_apart_never_fail_it() {
+    let mut story = Story::ready(policy());
+    for _ in 0..20 {
+        story.now += 301 * SECOND;
+        story.dies();
+        story.hear(Report::Gone);
+        assert_eq!(story.machine.state(), State::Backoff);
+        story.wake();
+        story.comes_up();
+    }
+}
+
+#[test]
+fn without_restarts_the_first_death_fails_it() {
+    let mut story = Story::ready(LifecycleSettings { restart_on_failure: false, ..policy() });
+    story.dies();
+    story.hear(Report::Gone);
+    assert_eq!(story.machine.state(), State::Failed);
+    assert!(story.says().contains("restart_on_failure is off"));
+}
+
+#[test]
+fn a_launch_that_fails_is_a_death_and_one_that_is_refused_ends_it() {
+    let mut story = Story::new(policy());
+    let _ = story.take(Event::Start);
+    assert_eq!(story.hear(failed(false)), vec![]);
+    assert_eq!(story.machine.state(), State::Backoff);
+    assert_eq!(story.machine.deaths(story.now), 1);
+    story.wake();
+    assert_eq!(story.hear(failed(true)), vec![]);
+    assert_eq!(story.machine.state(), State::Refused);
+    assert!(!story.machine.is_coming());
+}
+
+#[test]
+fn a_planned_restart_is_no_death() {
+    let mut story = Story::ready(policy());
+    for generation in 2..20 {
+        assert_eq!(story.take(Event::Restart), vec![Action::AwaitCalls]);
+        assert_eq!(story.hear(Report::CallsDone), vec![Action::AskToExit]);
+        story.hear(Report::Exited { how: "exit code 0".to_owned() });
+        assert_eq!(story.hear(Report::Gone), vec![Action::Launch { generation }]);
+        story.comes_up();
+    }
+    assert_eq!(story.machine.deaths(story.now), 0);
+}
+
+#[test]
+fn a_plugin_that_never_goes_by_itself_is_killed_within_twice_the_grace_period() {
+    let mut story = Story::ready(policy());
+    let grace = policy().grace_period;
+    assert_eq!(story.take(Event::Stop { grace: None }), vec![Action::AwaitCalls]);
+    assert_eq!(story.wake(), vec![Action::FailCalls(CallsEnd::Stopped), Action::AskToExit]);
+    assert_eq!(story.now, grace);
+    assert_eq!(story.wake(), vec![Action::Terminate]);
+    assert_eq!(story.wake(), vec![Action::Kill]);
+    assert_eq!(story.now, 2 * grace);
+    assert_eq!(story.wake(), vec![Action::Kill], "repeated while something is left");
+    assert_eq!(story.hear(Report::Gone), vec![]);
+    assert_eq!(story.machine.state(), State::Stopped);
+}
+
+#[test]
+fn a_plugin_that_knows_no_shutdown_gets_sigterm_at_once() {
+    let mut story = Story::ready(policy());
+    let _ = story.take(Event::Stop { grace: None });
+    assert_eq!(story.hear(Report::CallsDone), vec![Action::AskToExit]);
+    assert_eq!(story.hear(Report::ExitAnswered { accepted: false }), vec![Action::Terminate]);
+}
+
+#[test]
+fn a_shorter_grace_shortens_a_drain_under_way() {
+    let mut story = Story::ready(policy());
+    let _ = story.take(Event::Stop { grace: None });
+    let _ = story.take(Event::Stop { grace: Some(SECOND) });
+    assert_eq!(story.machine.wake_at(), Some(SECOND));
+    story.wake();
+    story.wake();
+    story.wake();
+    assert_eq!(story.now, 2 * SECOND);
+}
+
+#[test]
+fn stop_while_it_starts_cancels_the_launch() {
+    let mut story = Story::new(policy());
+    let _ = story.take(Event::Start);
+    assert_eq!(story.take(Event::Stop { grace: None }), vec![Action::CancelLaunch]);
+    assert_eq!(story.machine.state(), State::Draining);
+    assert!(!story.machine.is_coming());
+    assert_eq!(story.hear(Report::Gone), vec![]);
+    assert_eq!(story.machine.state(), State::Stopped);
+    assert_eq!(story.machine.deaths(story.now), 0);
+}
+
+#[test]
+fn start_while_it_stops_starts_it_again_once_it_is_gone() {
+    let mut story = Story::ready(policy());
+    let _ = story.take(Event::Stop { grace: None });
+    assert_eq!(story.take(Event::Start), vec![]);
+    assert!(story.machine.is_coming());
+    story.hear(Report::Exited { how: "exit code 0".to_owned() });
+    assert_eq!(story.hear(Report::Gone), vec![Action::Launch { generation: 2 }]);
+}
+
+#[test]
+fn failed_checks_make_it_unhealthy_and_past_the_threshold_replace_it() {
+    let mut story = Story::ready(policy());
+    assert_eq!(story.wake(), vec![Action::CheckHealth]);
+    assert_eq!(story.now, policy().health_check_interval);
+    assert_eq!(story.hear(silent(None)), vec![]);
+    assert_eq!(story.machine.state(), State::Unhealthy);
+    assert_eq!(story.wake(), vec![Action::CheckHealth]);
+    assert_eq!(story.hear(Report::Checked(Verdict::Serving)), vec![]);
+    assert_eq!(story.machine.state(), State::Ready);
+    for _ in 0..2 {
+        story.wake();
+        story.hear(silent(None));
+    }
+    story.wake();
+    assert_eq!(story.hear(silent(None)), vec![Action::AwaitCalls]);
+    assert_eq!(story.machine.state(), State::Draining);
+    assert_eq!(story.machine.deaths(story.now), 1);
+    story.hear(Report::CallsDone);
+    story.hear(Report::Exited { how: "exit code 0".to_owned() });
+    story.hear(Report::Gone);
+    assert_eq!(story.machine.state(), State::Backoff);
+    assert_eq!(story.machine.deaths(story.now), 1, "counted once");
+}
+
+#[test]
+fn silence_is_excused_until_the_deadline_of_the_calls_that_were_there_when_it_began() {
+    let mut story = Story::ready(policy());
+    story.wake();
+    let deadline = story.now + 20 * SECOND;
+    story.hear(silent(Some(deadline)));
+    assert_eq!(story.machine.state(), State::Ready);
+    // Calls that come later have later deadlines; they do not extend the excuse.
+    while story.now < deadline {
+        story.wake();
+        story.hear(silent(Some(story.now + 30 * SECOND)));
+    }
+    assert_eq!(story.machine.state(), State::Unhealthy);
+}
+
+#[test]
+fn a_plugin_that_answers_calls_one_by_one_stays_excused() {
+    let mut story = Story::ready(policy());
+    for _ in 0..100 {
+        story.wake();
+        let busy_until = Some(story.now + SECOND);
+        story.hear(Report::Checked(Verdict::NoAnswer {
+            cause: "timed out".to_owned(),
+            busy_until,
+            answered: true,
+        }));
+        assert_eq!(story.machine.state(), State::Ready);
+    }
+}
+
+#[test]
+fn reports_of_an_earlier_generation_change_nothing() {
+    let mut story = Story::ready(policy());
+    story.dies();
+    story.hear(Report::Gone);
+    story.wake();
+    story.comes_up();
+    for report in [Report::Gone, Report::Exited { how: "late".to_owned() }, silent(None)] {
+        assert_eq!(story.take(Event::Report { generation: 1, report }), vec![]);
+        assert_eq!(story.machine.state(), State::Ready);
+    }
+}
+
+fn any_report() -> impl Strategy<Value = Report> {
+    let verdict = prop_oneof![
+        Just(Verdict::Serving),
+        Just(Verdict::NotServing),
+        (proptest::option::of(0u64..10_000), any::<bool>()).prop_map(|(busy, answered)| Verdict::NoAnswer {
+            cause: "silent".to_owned(),
+            busy_until: busy.map(Duration::from_secs),
+            answered,
+        }),
+    ];
+    prop_oneof![
+        Just(Report::ProcessStarted),
+        Just(Report::Launched),
+        any::<bool>().prop_map(failed),
+        Just(Report::Exited { how: "exit code 1".to_owned() }),
+        Just(Report::Gone),
+        Just(Report::CallsDone),
+        any::<bool>().prop_map(|accepted| Report::ExitAnswered { accepted }),
+        verdict.prop_map(Report::Checked),
+    ]
+}
+
+fn any_order() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        Just(Event::Start),
+        proptest::option::of(any::<Duration>()).prop_map(|grace| Event::Stop { grace }),
+        Just(Event::Restart),
+    ]
+}
+
+fn any_event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        any_order(),
+        (0u64..4, any_report()).prop_map(|(generation, report)| Event::Report { generation, report }),
+        Just(Event::Tick),
+    ]
+}
+
+prop_compose! {
+    fn any_policy()(
+        max_restarts in 0u32..6,
+        restart_on_failure in proptest::bool::weighted(0.8),
+        times in proptest::collection::vec(0u64..400, 6),
+        health_failure_threshold in 0u32..4,
+    ) -> LifecycleSettings {
+        let secs = |index: usize| Duration::from_secs(times[index]);
+        LifecycleSettings {
+            health_check_interval: secs(0),
+            health_check_timeout: secs(1),
+            restart_window: secs(2),
+            backoff_initial: secs(3),
+            backoff_max: secs(4),
+            grace_period: secs(5),
+            max_restarts,
+            restart_on_failure,
+            health_failure_threshold,
+            ..LifecycleSettings::default()
+        }
+    }
+}
+
+/// The part of the world that the machine acts on: at most one process, and what can truly be heard of it.
+#[derive(Default)]
+struct World {
+    /// A launch is under way or its process exists.
+    occupied: bool,
+    launching: bool,
+    exited: bool,
+    cancelled: bool,
+    killed: bool,
+    calls_end: bool,
+    launches: Vec<Moment>,
+}
+
+impl World {
+    fn perform(&mut self, actions: &[Action], now: Moment) {
+        for action in actions {
+            match action {
+                Action::Launch { .. } => {
+                    assert!(!self.occupied, "two processes at once");
+                    *self = Self {
+                        occupied: true,
+                        launching: true,
+                        launches: std::mem::take(&mut self.launches),
+                        ..Self::default()
+                    };
+                    self.launches.push(now);
+                }
+                Action::CancelLaunch => {
+                    assert!(self.launching, "nothing to cancel");
+                    self.cancelled = true;
+                }
+                Action::Kill => self.killed = true,
+                Action::AwaitCalls => self.calls_end = true,
+                Action::CheckHealth | Action::AskToExit | Action::Terminate => {
+                    assert!(self.occupied && !self.launching, "asked something of nobody");
+                }
+                Action::FailCalls(_) => {}
+            }
+        }
+    }
+
+    /// What may be heard now; `pick` chooses. `None`: nothing happens but time.
+    fn next_report(&self, pick: u8, arbitrary: Report) -> Option<Report> {
+        if !self.occupied {
+            return None;
+        }
+        if self.cancelled {
+            return Some(Report::Gone);
+        }
+        match (self.launching, self.exited, self.killed) {
+            (true, ..) => Some(match pick % 4 {
+                0 => Report::ProcessStarted,
+                1 | 2 => Report::Launched,
+                _ => failed(pick.is_multiple_of(8)),
+            }),
+            (false, false, false) => match pick % 4 {
+                0 => Some(Report::Exited { how: "exit code 1".to_owned() }),
+                1 if self.calls_end => Some(Report::CallsDone),
+                _ => {
+                    matches!(arbitrary, Report::Checked(_) | Report::ExitAnswered { .. }).then_some(arbitrary)
+                }
+            },
+            (false, false, true) => Some(Report::Exited { how: "killed by SIGKILL".to_owned() }),
+            (false, true, true) => Some(Report::Gone),
+            (false, true, false) => None,
+        }
+    }
+
+    fn heard(&mut self, report: &Report) {
+        match report {
+            Report::Launched => self.launching = false,
+            Report::LaunchFailed { .. } | Report::Gone => self.occupied = false,
+            Report::Exited { .. } => self.exited = true,
+            _ => {}
+        }
+    }
+}
+
+/// A machine in a world that answers.
+struct Life {
+    machine: Machine,
+    world: World,
+    now: Moment,
+}
+
+impl Life {
+    fn take(&mut self, event: Event, jitter: u32) {
+        let (before, wanted) =
+            (self.machine.state(), matches!(event, Event::Start | Event::Stop { .. } | Event::Restart));
+        let actions = self.machine.step(event, Input { now: self.now, jitter: Jitter(jitter) });
+        if matches!(before, State::Failed | State::Refused) && !wanted {
+            assert_eq!((self.machine.state(), actions.len()), (before, 0), "failed is sticky");
+        }
+        self.world.perform(&actions, self.now);
+    }
+
+    /// One thing that happens by itself. `false`: nothing can happen any more.
+    fn advance(&mut self, pick: u8, arbitrary: Report) -> bool {
+        if let Some(report) = self.world.next_report(pick, arbitrary) {
+            self.world.heard(&report);
+            let generation = self.machine.generation();
+            self.take(Event::Report { generation, report }, u32::from(pick) << 24);
+            return true;
+        }
+        let Some(due) = self.machine.wake_at() else { return false };
+        self.now = self.now.max(due);
+        self.take(Event::Tick, u32::from(pick) << 24);
+        true
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_sequence_of_events_makes_it_panic(
+        policy in any_policy(),
+        events in proptest::collection::vec((any_event(), any::<Duration>(), any::<u32>()), 0..100),
+    ) {
+        let mut machine = Machine::new(policy);
+        for (event, now, jitter) in events {
+            let generation = machine.generation();
+            let _ = machine.step(event, Input { now, jitter: Jitter(jitter) });
+            prop_assert!(machine.generation() <= generation + 1);
+        }
+    }
+
+    #[test]
+    fn there_are_never_two_processes_and_failed_is_sticky(
+        policy in any_policy(),
+        steps in proptest::collection::vec((proptest::option::weighted(0.2, any_order()), any::<u8>(), any_report()), 1..200),
+    ) {
+        let mut life = Life { machine: Machine::new(policy), world: World::default(), now: Duration::ZERO };
+        for (order, pick, report) in steps {
+            match order {
+                Some(order) => life.take(order, u32::from(pick)),
+                None => { life.advance(pick, report); }
+            }
+            let with_process = matches!(
+                life.machine.state(),
+                State::Starting | State::Handshaking | State::Ready | State::Unhealthy | State::Draining
+            );
+            prop_assert_eq!(with_process, life.world.occupied);
+        }
+    }
+
+    #[test]
+    fn once_unwanted_it_always_comes_to_a_stop_in_bounded_time(
+        policy in any_policy(),
+        steps in proptest::collection::vec((proptest::option::weighted(0.2, any_order()), any::<u8>(), any_report()), 1..60),
+    ) {
+        let bound = 2 * policy.grace_period + 2 * KILL_AGAIN;
+        let mut life = Life { machine: Machine::new(policy), world: World::default(), now: Duration::ZERO };
+        for (order, pick, report) in steps {
+            match order {
+                Some(order) => life.take(order, u32::from(pick)),
+                None => { life.advance(pick, report); }
+            }
+        }
+        life.take(Event::Stop { grace: None }, 0);
+        let (began, mut left) = (life.now, 20);
+        // The plugin does nothing by itself any more: it neither exits nor answers unless it is killed.
+        while life.machine.state() != State::Stopped {
+            prop_assert!(left > 0 && life.now <= began + bound, "stuck in {}", life.machine.state());
+            left -= 1;
+            prop_assert!(life.advance(2, Report::ProcessStarted));
+        }
+        prop_assert!(!life.world.occupied);
+        prop_assert!(!life.advance(2, Report::ProcessStarted), "stopped means that nothing is left to happen");
+    }
+
+    #[test]
+    fn a_plugin_that_always_dies_is_started_no_more_often_than_allowed(
+        policy in any_policy(), picks in proptest::collection::vec(any::<u8>(), 400),
+    ) {
+        let (window, allowed, restarts) = (policy.restart_window, policy.max_restarts as usize, policy.restart_on_failure);
+        let mut life = Life { machine: Machine::new(policy), world: World::default(), now: Duration::ZERO };
+        life.take(Event::Start, 0);
+        for pick in picks {
+            // Checks go well, everything else is chance: launches fail, processes exit.
+            if !life.advance(pick, Report::Checked(Verdict::Serving)) {
+                break;
+            }
+        }
+        // The first start is no restart; any window holds one start more than restarts are allowed at most.
+        let launches = &life.world.launches;
+        if !restarts {
+            prop_assert_eq!(launches.len(), 1);
+        }
+        for (index, at) in launches.iter().enumerate() {
+            let within = launches[index..].iter().filter(|later| **later - *at < window).count();
+            prop_assert!(within <= allowed + 1, "{within} starts within {window:?}");
+        }
+    }
+
+    #[test]
+    fn every_state_but_the_resting_ones_has_a_way_out(
+        policy in any_policy(),
+        steps in proptest::collection::vec((proptest::option::weighted(0.3, any_order()), any::<u8>(), any_report()), 1..60),
+    ) {
+        let mut life = Life { machine: Machine::new(policy), world: World::default(), now: Duration::ZERO };
+        for (order, pick, report) in steps {
+            match order {
+                Some(order) => life.take(order, u32::from(pick)),
+                None => { life.advance(pick, report); }
+            }
+            // Either time or a report of the launch that is under way leads on.
+            let resting = matches!(
+                life.machine.state(),
+                State::Discovered | State::Stopped | State::Failed | State::Refused
+            );
+            // A health check under way is answered or times out, which is a report as well.
+            let up = matches!(life.machine.state(), State::Ready | State::Unhealthy);
+            prop_assert!(resting || up || life.world.launching || life.machine.wake_at().is_some());
+        }
+    }
+}

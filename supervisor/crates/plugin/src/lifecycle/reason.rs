@@ -1,0 +1,111 @@
+//! Why an instance is where it is, in words for an operator that end with what to do next.
+
+use std::time::Duration;
+
+use crate::name::PluginName;
+
+/// The longest cause that is carried along, in bytes: a sentence or two. A longer one is cut.
+const MAX_CAUSE_BYTES: usize = 2048;
+
+/// Why an instance is in its state, for states that need a reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// The operator stopped it.
+    StoppedByOperator,
+    /// The operator asked for a restart.
+    PlannedRestart,
+    /// It died and will be started again.
+    Died { deaths: u32, allowed: u32, cause: String },
+    /// It failed its last health checks, but not yet too many.
+    FailedChecks { failures: u32, threshold: u32, cause: String },
+    /// It died more often than allowed.
+    DiedTooOften { deaths: u32, window: Duration, cause: String },
+    /// It died, and its configuration says not to start it again.
+    RestartsOff { cause: String },
+    /// It may not be started as it is.
+    Refused { cause: String },
+}
+
+impl Reason {
+    /// The text for `talon status` and for refused calls.
+    pub(crate) fn describe(&self, plugin: &PluginName) -> String {
+        match self {
+            Self::StoppedByOperator => {
+                format!("stopped on request; `talon plugin start {plugin}` starts it")
+            }
+            Self::PlannedRestart => "restarted by an operator".to_owned(),
+            Self::Died { deaths, allowed, cause } => {
+                format!("{cause}; restart {deaths} of {allowed} follows")
+            }
+            Self::FailedChecks { failures, threshold, cause } => {
+                format!(
+                    "failed {failures} of {threshold} health checks in a row: {cause}; it is restarted at {threshold}"
+                )
+            }
+            Self::DiedTooOften { deaths, window, cause } => format!(
+                "died {deaths} {} within {}; last: {cause}; see `talon plugin logs {plugin}`, then `talon plugin start {plugin}`",
+                if *deaths == 1 { "time" } else { "times" },
+                span(*window),
+            ),
+            Self::RestartsOff { cause } => format!(
+                "{cause}, and restart_on_failure is off; see `talon plugin logs {plugin}`, then `talon plugin start {plugin}`"
+            ),
+            Self::Refused { cause } => {
+                format!("refused to start: {cause}; then `talon plugin start {plugin}`")
+            }
+        }
+    }
+}
+
+/// A cause of bounded length, cut at a character boundary.
+pub(crate) fn bounded(mut cause: String) -> String {
+    if cause.len() > MAX_CAUSE_BYTES {
+        cause.truncate(cause.floor_char_boundary(MAX_CAUSE_BYTES));
+        cause.push('…');
+    }
+    cause
+}
+
+/// A length of time as people say it: "5 min", "90 s", "250 ms".
+pub(crate) fn span(length: Duration) -> String {
+    let (seconds, millis) = (length.as_secs(), length.subsec_millis());
+    if seconds > 0 && millis == 0 && seconds.is_multiple_of(60) {
+        format!("{} min", seconds / 60)
+    } else if seconds > 0 && millis == 0 {
+        format!("{seconds} s")
+    } else {
+        format!("{} ms", length.as_millis())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_plugin_says_what_to_do_next() {
+        let reason = Reason::DiedTooOften {
+            deaths: 4,
+            window: Duration::from_secs(300),
+            cause: "killed by SIGSEGV".to_owned(),
+        };
+        assert_eq!(
+            reason.describe(&PluginName::new("x").unwrap()),
+            "died 4 times within 5 min; last: killed by SIGSEGV; see `talon plugin logs x`, then `talon plugin start x`"
+        );
+    }
+
+    #[test]
+    fn spans_read_as_people_say_them() {
+        assert_eq!(span(Duration::from_secs(90)), "90 s");
+        assert_eq!(span(Duration::from_millis(1500)), "1500 ms");
+        assert_eq!(span(Duration::from_secs(120)), "2 min");
+    }
+
+    #[test]
+    fn a_long_cause_is_cut_between_characters() {
+        let cut = bounded("ä".repeat(5000));
+        assert!(cut.len() <= MAX_CAUSE_BYTES + '…'.len_utf8());
+        assert!(cut.ends_with('…'));
+    }
+}

@@ -1,0 +1,165 @@
+//! One process that takes calls: its client, the calls in flight, and the word that ends them all at once.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use talon_proto::plugin::ToolCallRequest;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::execute::ExecuteError;
+use crate::lifecycle::event::CallsEnd;
+use crate::seam::Wire;
+
+/// How long a call whose connection broke waits for the news that its process died: the kernel closes a dying
+/// process's sockets shortly before its exit is told. Without such news the call fails as a broken connection.
+const EXIT_NEWS_WAIT: Duration = Duration::from_millis(500);
+
+/// A process of one generation, from ready to gone.
+pub(crate) struct Live {
+    pub(crate) client: Arc<dyn Wire>,
+    calls: Mutex<Calls>,
+    /// Told whenever the last call in flight ends.
+    idle: Notify,
+    /// Calls that the plugin answered since somebody last asked.
+    answered: AtomicU64,
+    ended: CancellationToken,
+    how: OnceLock<CallsEnd>,
+}
+
+struct Calls {
+    open: bool,
+    next_ticket: u64,
+    /// By ticket: until when each call in flight may take. Bounded by the guard's admission layer.
+    deadlines: BTreeMap<u64, Option<Instant>>,
+}
+
+impl Live {
+    pub(crate) fn new(client: Arc<dyn Wire>) -> Self {
+        Self {
+            client,
+            calls: Mutex::new(Calls { open: true, next_ticket: 0, deadlines: BTreeMap::new() }),
+            idle: Notify::new(),
+            answered: AtomicU64::new(0),
+            ended: CancellationToken::new(),
+            how: OnceLock::new(),
+        }
+    }
+
+    /// Counts a call in, unless the process takes none any more.
+    pub(crate) fn enter(self: &Arc<Self>, deadline: Option<Instant>) -> Option<InFlight> {
+        let mut calls = self.calls();
+        if !calls.open {
+            return None;
+        }
+        let ticket = calls.next_ticket;
+        calls.next_ticket += 1;
+        calls.deadlines.insert(ticket, deadline);
+        Some(InFlight { live: self.clone(), ticket })
+    }
+
+    /// From here on no call is counted in.
+    pub(crate) fn close(&self) {
+        self.calls().open = false;
+    }
+
+    /// Ends every call in flight with an error, now. The first word stands.
+    pub(crate) fn fail_calls(&self, how: CallsEnd) {
+        self.close();
+        let _ = self.how.set(how);
+        self.ended.cancel();
+    }
+
+    /// Resolves once no call is in flight.
+    pub(crate) async fn idle(&self) {
+        loop {
+            let notified = self.idle.notified();
+            tokio::pin!(notified);
+            // Listening begins before looking, so that a call that ends in between is not missed.
+            notified.as_mut().enable();
+            if self.in_flight() == 0 {
+                return;
+            }
+            notified.await;
+        }
+    }
+
+    pub(crate) fn in_flight(&self) -> usize {
+        self.calls().deadlines.len()
+    }
+
+    /// The latest deadline of the calls in flight. A call without one excuses nobody: nothing would end it.
+    pub(crate) fn busy_until(&self) -> Option<Instant> {
+        self.calls().deadlines.values().flatten().max().copied()
+    }
+
+    /// Whether a call was answered since this was last asked.
+    pub(crate) fn take_answered(&self) -> bool {
+        self.answered.swap(0, Ordering::Relaxed) > 0
+    }
+
+    fn calls(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn ended(&self) -> ExecuteError {
+        self.ended.cancelled().await;
+        match self.how.get() {
+            Some(CallsEnd::Died { how, restarting }) => {
+                ExecuteError::Died { exit: how.clone(), restarting: *restarting }
+            }
+            Some(CallsEnd::Stopped) | None => ExecuteError::Stopped,
+        }
+    }
+}
+
+/// One call in flight; dropping it counts the call out.
+pub(crate) struct InFlight {
+    live: Arc<Live>,
+    ticket: u64,
+}
+
+impl InFlight {
+    /// Makes the call. It ends at once when its process does; what the plugin might answer afterwards belongs
+    /// to a connection that this call alone listened to, so it reaches nobody.
+    pub(crate) async fn execute(
+        &self,
+        message: &ToolCallRequest,
+        deadline: Option<Instant>,
+        max_message_bytes: usize,
+    ) -> Result<Bytes, ExecuteError> {
+        let live = &self.live;
+        let answer = tokio::select! {
+            biased;
+            answer = live.client.execute(message, deadline, max_message_bytes) => answer,
+            end = live.ended() => return Err(end),
+        };
+        match answer {
+            Err(ExecuteError::Transport(cause)) => {
+                match tokio::time::timeout(EXIT_NEWS_WAIT, live.ended()).await {
+                    Ok(end) => Err(end),
+                    Err(_) => Err(ExecuteError::Transport(cause)),
+                }
+            }
+            Err(error @ ExecuteError::TimedOut { .. }) => Err(error),
+            answer => {
+                live.answered.fetch_add(1, Ordering::Relaxed);
+                answer
+            }
+        }
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        let mut calls = self.live.calls();
+        calls.deadlines.remove(&self.ticket);
+        if calls.deadlines.is_empty() {
+            self.live.idle.notify_waiters();
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! What plugins say: kept in memory, passed on live, written to a file, told to the supervisor's own log.
+//!
+//! ```text
+//! stdout, stderr, GRPCStdio ─► rate ─► ring of the last lines ─► live listeners
+//!                                   ├► <log_dir>/<plugin>.log, by a task of its own
+//!                                   └► tracing, target "plugin"
+//! ```
+//!
+//! Nothing here waits for anything: whoever is too slow loses lines, and what was lost is counted.
+
+mod file;
+mod rate;
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use tokio::sync::broadcast;
+use tokio::time::Instant;
+
+use self::file::FileLog;
+use self::rate::{Rate, Verdict};
+use crate::events::{EventKind, Events, NewEvent};
+use crate::name::PluginName;
+use crate::settings::Settings;
+
+/// How far a live listener may lag behind before it loses the oldest lines.
+const LIVE_LINES: usize = 256;
+
+/// What the kept lines of one plugin may weigh together, whatever their number: 4 MiB.
+const RING_BYTES: usize = 4 << 20;
+
+/// How important a line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// For whoever debugs every step.
+    Trace,
+    /// For whoever debugs.
+    Debug,
+    /// Worth knowing; also what a line without a level gets.
+    Info,
+    /// Something may be wrong.
+    Warn,
+    /// Something is wrong.
+    Error,
+}
+
+impl Level {
+    /// The word as the host API shows it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Trace => "trace",
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Warn => "warn",
+            Self::Error => "error",
+        }
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// Where a line came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Stream {
+    /// The plugin's standard output.
+    Stdout,
+    /// The plugin's standard error.
+    Stderr,
+    /// The supervisor's own remark about the plugin.
+    Supervisor,
+}
+
+impl Stream {
+    /// The word as the host API shows it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Stdout => "stdout",
+            Self::Stderr => "stderr",
+            Self::Supervisor => "supervisor",
+        }
+    }
+}
+
+impl fmt::Display for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// One line of a plugin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogLine {
+    /// When the supervisor read it.
+    pub at: SystemTime,
+    /// Whose.
+    pub plugin: PluginName,
+    /// Which of its processes, from 0.
+    pub instance: u32,
+    /// How important.
+    pub level: Level,
+    /// From where.
+    pub stream: Stream,
+    /// Bounded, and without control characters: those are shown as `\u{1b}`. Still text of the plugin, so it
+    /// goes through the sanitizer before a model may see it; this crate does not link the guard.
+    pub text: String,
+}
+
+/// The kept lines of a plugin, and those that come. No line is missing between the two, and none is in both.
+#[derive(Debug)]
+pub struct LogTail {
+    /// The last lines, oldest first.
+    pub recent: Vec<LogLine>,
+    /// Lines from now on. A listener that lags gets `RecvError::Lagged` with the number it lost.
+    pub live: broadcast::Receiver<LogLine>,
+}
+
+/// Where the lines of one plugin go. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct LogSink {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    plugin: PluginName,
+    events: Events,
+    line_bytes: usize,
+    ring_lines: usize,
+    kept: Mutex<Kept>,
+    live: broadcast::Sender<LogLine>,
+    file: Option<FileLog>,
+    /// Lines the plugin logged, dropped ones among them.
+    lines: AtomicU64,
+    dropped: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Kept {
+    lines: VecDeque<LogLine>,
+    bytes: usize,
+    rate: Rate,
+}
+
+impl LogSink {
+    /// The sink of one plugin. The file's writer is a task, so without a tokio runtime there is no file.
+    #[must_use]
+    pub fn new(plugin: &PluginName, settings: &Settings, events: Events) -> Self {
+        let limits = settings.log_limits;
+        let file = settings.log_dir.as_deref().and_then(|dir| FileLog::start(dir, plugin, limits));
+        let rate = Rate::new(limits.lines_per_second, limits.burst_lines, Instant::now());
+        Self {
+            inner: Arc::new(Inner {
+                plugin: plugin.clone(),
+                events,
+                line_bytes: limits.line_bytes.max(1),
+                ring_lines: limits.ring_lines.max(1),
+                kept: Mutex::new(Kept { lines: VecDeque::new(), bytes: 0, rate }),
+                live: broadcast::Sender::new(LIVE_LINES),
+                file,
+                lines: AtomicU64::new(0),
+                dropped: AtomicU64::new(0),
+            }),
+        }
+    }
+
+    /// The longest line, in bytes.
+    pub(crate) fn line_bytes(&self) -> usize {
+        self.inner.line_bytes
+    }
+
+    /// The kept lines, and those that come.
+    #[must_use]
+    pub fn tail(&self) -> LogTail {
+        // Lines are sent under this lock, too: hence none between the two halves.
+        let kept = self.kept();
+        LogTail { recent: kept.lines.iter().cloned().collect(), live: self.inner.live.subscribe() }
+    }
+
+    /// Lines the plugin logged so far, dropped ones among them.
+    #[must_use]
+    pub fn lines(&self) -> u64 {
+        self.inner.lines.load(Ordering::Relaxed)
+    }
+
+    /// Lines dropped because the plugin logged more than it may, or faster than its file could take.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.inner.dropped.load(Ordering::Relaxed) + self.inner.file.as_ref().map_or(0, FileLog::lost)
+    }
+
+    /// Waits until every line so far is in the file, if there is one.
+    pub async fn flush(&self) {
+        if let Some(file) = &self.inner.file {
+            file.flush().await;
+        }
+    }
+
+    /// A line of the plugin, so many bytes long; false if it was dropped, because there are too many. Only a line that is not dropped is
+    /// read, by `read`, which gives its level and its text without control characters: a flood costs next to nothing.
+    pub(crate) fn line(
+        &self,
+        instance: u32,
+        stream: Stream,
+        bytes: usize,
+        read: impl FnOnce() -> (Level, String),
+    ) -> bool {
+        self.inner.lines.fetch_add(1, Ordering::Relaxed);
+        let verdict = self.kept().rate.take(Instant::now(), bytes);
+        if verdict == Verdict::Drop {
+            self.inner.dropped.fetch_add(1, Ordering::Relaxed);
+            return false;
+        }
+        let (level, text) = read();
+        let mut kept = self.kept();
+        if let Verdict::PassAndReport { dropped } = verdict {
+            self.report(&mut kept, instance, dropped);
+        }
+        self.keep(&mut kept, instance, stream, level, text);
+        true
+    }
+
+    /// A remark of the supervisor's own. Never dropped: there are few of them.
+    pub(crate) fn note(&self, instance: u32, level: Level, text: impl Into<String>) {
+        let text = crate::visible::visible(&text.into(), self.inner.line_bytes);
+        self.keep(&mut self.kept(), instance, Stream::Supervisor, level, text);
+    }
+
+    /// Says how many lines were dropped since that was last said; for the end of a stream.
+    pub(crate) fn settle(&self, instance: u32) {
+        let mut kept = self.kept();
+        if let Some(dropped) = kept.rate.take_dropped() {
+            self.report(&mut kept, instance, dropped);
+        }
+    }
+
+    fn report(&self, kept: &mut Kept, instance: u32, dropped: u64) {
+        let text =
+            format!("{dropped} lines dropped: the plugin logs faster than log.lines_per_second allows");
+        self.inner.events.emit(
+            NewEvent::new(EventKind::LogLinesDropped, text.clone())
+                .plugin(&self.inner.plugin)
+                .instance(instance)
+                .field("dropped", dropped),
+        );
+        self.keep(kept, instance, Stream::Supervisor, Level::Warn, text);
+    }
+
+    fn keep(&self, kept: &mut Kept, instance: u32, stream: Stream, level: Level, text: String) {
+        let line = LogLine {
+            at: SystemTime::now(),
+            plugin: self.inner.plugin.clone(),
+            instance,
+            level,
+            stream,
+            text,
+        };
+        tell(&line);
+        if let Some(file) = &self.inner.file {
+            file.write(&line);
+        }
+        // An error only says that nobody listens.
+        if self.inner.live.receiver_count() > 0 {
+            let _ = self.inner.live.send(line.clone());
+        }
+        kept.bytes += line.text.len();
+        kept.lines.push_back(line);
+        while kept.lines.len() > self.inner.ring_lines || kept.bytes > RING_BYTES {
+            let Some(oldest) = kept.lines.pop_front() else { break };
+            kept.bytes -= oldest.text.len();
+        }
+    }
+
+    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
+        self.inner.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Tells a line to the supervisor's own log.
+fn tell(line: &LogLine) {
+    macro_rules! at {
+        ($level:ident) => {
+            tracing::event!(
+                target: "plugin",
+                tracing::Level::$level,
+                plugin = %line.plugin,
+                instance = line.instance,
+                stream = line.stream.as_str(),
+                "{}",
+                line.text
+            )
+        };
+    }
+    match line.level {
+        Level::Trace => at!(TRACE),
+        Level::Debug => at!(DEBUG),
+        Level::Info => at!(INFO),
+        Level::Warn => at!(WARN),
+        Level::Error => at!(ERROR),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,91 @@
+//! Plugin names: validated once, carried as a type, safe to build a path from.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// The longest name: 64 characters, so that `plugin__action` style names and unix socket paths stay short.
+pub const MAX_NAME_LEN: usize = 64;
+
+/// A plugin's configured name: `[a-z0-9][a-z0-9-]{0,63}`.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PluginName(Arc<str>);
+
+/// Why a text is no plugin name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{shown:?} is not a plugin name: use 1 to {MAX_NAME_LEN} characters of a-z, 0-9 and '-', the first not '-'"
+)]
+pub struct BadName {
+    /// The text, cut to a bounded length.
+    shown: String,
+}
+
+impl PluginName {
+    /// Checks a name as it stands.
+    ///
+    /// # Errors
+    /// [`BadName`] if it does not match `[a-z0-9][a-z0-9-]{0,63}`.
+    pub fn new(text: &str) -> Result<Self, BadName> {
+        let bytes = text.as_bytes();
+        let plain = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+        let valid = bytes.len() <= MAX_NAME_LEN
+            && bytes.first().is_some_and(plain)
+            && bytes.iter().all(|b| plain(b) || *b == b'-');
+        if valid {
+            Ok(Self(text.into()))
+        } else {
+            Err(BadName { shown: text.chars().take(MAX_NAME_LEN + 1).collect() })
+        }
+    }
+
+    /// Makes a name of a file name: drops the extension, turns `_` into `-`.
+    ///
+    /// # Errors
+    /// [`BadName`] if what remains is no name.
+    pub fn from_file_name(file_name: &str) -> Result<Self, BadName> {
+        let stem = match file_name.rfind('.') {
+            Some(dot) if dot > 0 => &file_name[..dot],
+            _ => file_name,
+        };
+        Self::new(&stem.replace('_', "-"))
+    }
+
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for PluginName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for PluginName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&*self.0, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_names_become_names() {
+        assert_eq!(PluginName::from_file_name("csv_query.py").unwrap().as_str(), "csv-query");
+        assert_eq!(PluginName::from_file_name("hello").unwrap().as_str(), "hello");
+        assert!(PluginName::from_file_name(".hidden").is_err());
+        assert!(PluginName::from_file_name("Hello").is_err());
+    }
+
+    #[test]
+    fn hostile_names_are_refused() {
+        for bad in ["", "-a", "../x", "a/b", "a\0b", "A", "ä", &"a".repeat(65)] {
+            assert!(PluginName::new(bad).is_err(), "{bad:?}");
+        }
+        assert!(PluginName::new(&"a".repeat(64)).is_ok());
+    }
+}

@@ -1,0 +1,288 @@
+//! The handle on one plugin: what the operator may do with it, and what is known of it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+use crate::capability::Capability;
+use crate::common::Common;
+use crate::driver::{COMMAND_ROOM, Command, Driver};
+use crate::instances::{Executor, View};
+use crate::lifecycle::event::Event;
+use crate::lifecycle::{Desired, State};
+use crate::logs::LogTail;
+use crate::name::PluginName;
+use crate::seam::Launch;
+use crate::snapshot::Snapshot;
+use crate::spec::PluginSpec;
+
+/// How long a refresh of capabilities may take. They are a small message; a plugin that is busy for longer than
+/// this is asked again by whoever asked.
+const REFRESH_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Why an operation on a plugin did not succeed. The text ends with what to do next.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum OperateError {
+    /// It did not become ready.
+    #[error("{plugin} is {state}: {reason}")]
+    NotReady {
+        /// Which plugin.
+        plugin: PluginName,
+        /// Where it is now. `backoff`: it will be tried again.
+        state: State,
+        /// Why.
+        reason: String,
+    },
+    /// It was removed while the operation went on.
+    #[error("{plugin} is no longer registered; `talon plugin list` shows what is")]
+    Removed {
+        /// Which plugin.
+        plugin: PluginName,
+    },
+    /// Its capabilities could not be read anew; what was known stays.
+    #[error("the capabilities of {plugin} could not be read: {cause}; see `talon plugin logs {plugin}`")]
+    Refresh {
+        /// Which plugin.
+        plugin: PluginName,
+        /// Why.
+        cause: String,
+    },
+}
+
+/// One plugin. Cheap to clone.
+#[derive(Clone)]
+pub struct Plugin {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    common: Arc<Common>,
+    drivers: Vec<mpsc::Sender<Command>>,
+    tasks: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Plugin {
+    /// Spawns a driver for each instance. Must be called within a tokio runtime.
+    pub(crate) fn spawn(launcher: &Arc<dyn Launch>, common: Arc<Common>) -> Self {
+        let (drivers, tasks) = common
+            .pool
+            .slots
+            .iter()
+            .map(|slot| {
+                let (sender, commands) = mpsc::channel(COMMAND_ROOM);
+                let driver = Driver::new(launcher.clone(), common.clone(), slot.clone(), commands);
+                (sender, tokio::spawn(driver.run()))
+            })
+            .unzip();
+        Self { inner: Arc::new(Inner { common, drivers, tasks: Mutex::new(tasks) }) }
+    }
+
+    /// The configured name, by which calls are routed.
+    #[must_use]
+    pub fn name(&self) -> &PluginName {
+        &self.inner.common.spec.name
+    }
+
+    /// How it was registered.
+    #[must_use]
+    pub fn spec(&self) -> Arc<PluginSpec> {
+        self.inner.common.spec.clone()
+    }
+
+    /// What is known of it now.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot::take(&self.inner.common)
+    }
+
+    /// What it declared last; it stays known while the plugin restarts or is stopped. `None` before its first
+    /// handshake.
+    #[must_use]
+    pub fn capability(&self) -> Option<Arc<Capability>> {
+        self.inner.common.capability.load_full()
+    }
+
+    /// Runs calls on it.
+    #[must_use]
+    pub fn executor(&self) -> Executor {
+        Executor { pool: self.inner.common.pool.clone() }
+    }
+
+    /// Its kept log lines, and those that come.
+    #[must_use]
+    pub fn logs(&self) -> LogTail {
+        self.inner.common.logs.tail()
+    }
+
+    /// Makes it wanted and starts what does not run; clears `Failed` and the tally. Returns when every instance
+    /// is ready or its first attempt has failed.
+    ///
+    /// # Errors
+    /// [`OperateError::NotReady`] if no instance became ready. One that is in backoff is tried again.
+    pub async fn start(&self) -> Result<(), OperateError> {
+        self.tell_all(&Event::Start).await?;
+        self.arrived(None).await
+    }
+
+    /// Makes it unwanted: no new calls, calls in flight finish within the grace period, then the processes go.
+    /// Returns when nothing of them is left.
+    ///
+    /// # Errors
+    /// [`OperateError::Removed`]
+    pub async fn stop(&self) -> Result<(), OperateError> {
+        self.tell_all(&Event::Stop { grace: None }).await?;
+        let stopped = |views: &[Arc<View>]| {
+            // Somebody else's `start` ends the wait as well.
+            views.iter().all(|view| view.state == State::Stopped || view.desired == Desired::Up)
+        };
+        self.inner.common.pool.until(stopped).await;
+        Ok(())
+    }
+
+    /// Stops it for good; returns when nothing of its processes is left. Operations afterwards are refused.
+    pub(crate) async fn retire(&self, grace: Option<Duration>) {
+        let retired = self.inner.drivers.iter().map(|driver| async move {
+            let (done, taken) = oneshot::channel();
+            // A driver that is gone has nothing left to stop.
+            if driver.send(Command::Retire { grace, done }).await.is_ok() {
+                let _ = taken.await;
+            }
+        });
+        join_all(retired).await;
+        self.inner.common.pool.until(|views| views.iter().all(|view| view.state == State::Stopped)).await;
+    }
+
+    /// Replaces its processes one after the other, so that with several instances somebody always takes calls;
+    /// stops at the first that does not come back, and where it is when the future is dropped. A planned restart
+    /// is not a death. Starts what is stopped.
+    ///
+    /// # Errors
+    /// [`OperateError::NotReady`] if an instance did not come back; the instances after it were left alone.
+    pub async fn restart(&self) -> Result<(), OperateError> {
+        for index in 0..self.inner.drivers.len() {
+            self.tell(index, Event::Restart).await?;
+            self.arrived(Some(index)).await?;
+        }
+        Ok(())
+    }
+
+    /// Asks every ready instance for its capabilities anew. `false`: it does not implement that, and what was
+    /// known stays.
+    ///
+    /// # Errors
+    /// [`OperateError::NotReady`] if no instance is ready, [`OperateError::Refresh`] if one did not answer or
+    /// answered with something that is not accepted.
+    pub async fn refresh_capabilities(&self) -> Result<bool, OperateError> {
+        let common = &self.inner.common;
+        let mut refreshed = false;
+        let mut asked = false;
+        for slot in &common.pool.slots {
+            let Some(live) = slot.live.load_full() else { continue };
+            asked = true;
+            let answer =
+                tokio::time::timeout(REFRESH_TIMEOUT, live.client.refresh_capabilities(REFRESH_TIMEOUT));
+            let failed = |cause| OperateError::Refresh { plugin: self.name().clone(), cause };
+            match answer.await {
+                Ok(Ok(Some(capability))) => {
+                    common.set_capability(capability);
+                    refreshed = true;
+                }
+                Ok(Ok(None)) => {}
+                Ok(Err(cause)) => return Err(failed(cause)),
+                Err(_) => return Err(failed(format!("no answer within {} s", REFRESH_TIMEOUT.as_secs()))),
+            }
+        }
+        if asked { Ok(refreshed) } else { Err(self.not_ready(None)) }
+    }
+
+    /// Resolves once every instance is ready, failed, refused or stopped: nothing changes any more without a
+    /// call, a fault or an operator.
+    pub async fn settled(&self) {
+        let settled = |view: &Arc<View>| match view.state {
+            State::Ready | State::Failed | State::Refused | State::Stopped => true,
+            State::Discovered => view.desired == Desired::Down,
+            State::Starting | State::Handshaking | State::Unhealthy | State::Draining | State::Backoff => {
+                false
+            }
+        };
+        self.inner.common.pool.until(|views| views.iter().all(settled)).await;
+    }
+
+    /// Resolves once the plugin as a whole is in a state that will do.
+    #[cfg(test)]
+    pub(crate) async fn reaches(&self, will_do: impl Fn(&View) -> bool) {
+        self.inner.common.pool.until(|views| will_do(&crate::instances::summary(views))).await;
+    }
+
+    /// Ends the drivers, and with them whatever process is still there. Waits for them no longer than that
+    /// takes.
+    pub(crate) async fn end(&self) {
+        for driver in &self.inner.drivers {
+            // A driver whose queue is full, or that is gone already, is ended below.
+            let _ = driver.try_send(Command::End);
+        }
+        let tasks = std::mem::take(&mut *self.inner.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+        for task in tasks {
+            let abort = task.abort_handle();
+            if tokio::time::timeout(END_WAIT, task).await.is_err() {
+                abort.abort();
+            }
+        }
+        // On a disk that hangs the last lines are given up.
+        let _ = tokio::time::timeout(END_WAIT, self.inner.common.logs.flush()).await;
+    }
+
+    async fn tell_all(&self, event: &Event) -> Result<(), OperateError> {
+        let told = (0..self.inner.drivers.len()).map(|index| self.tell(index, event.clone()));
+        join_all(told).await.into_iter().collect()
+    }
+
+    async fn tell(&self, index: usize, event: Event) -> Result<(), OperateError> {
+        let removed = || OperateError::Removed { plugin: self.name().clone() };
+        let (done, taken) = oneshot::channel();
+        self.inner.drivers[index].send(Command::Tell(event, done)).await.map_err(|_| removed())?;
+        taken.await.map_err(|_| removed())
+    }
+
+    /// Waits until the instance, or all of them, got where a start leads.
+    async fn arrived(&self, index: Option<usize>) -> Result<(), OperateError> {
+        let pool = &self.inner.common.pool;
+        let mine = |views: &[Arc<View>]| match index {
+            Some(index) => views[index..=index].to_vec(),
+            None => views.to_vec(),
+        };
+        let arrived = |view: &Arc<View>| match view.state {
+            State::Ready | State::Unhealthy | State::Failed | State::Refused | State::Backoff => true,
+            State::Stopped | State::Discovered => true,
+            State::Starting | State::Handshaking | State::Draining => false,
+        };
+        pool.until(|views| mine(views).iter().all(arrived)).await;
+        let ready = |view: &Arc<View>| matches!(view.state, State::Ready | State::Unhealthy);
+        if mine(&pool.views()).iter().any(ready) { Ok(()) } else { Err(self.not_ready(index)) }
+    }
+
+    fn not_ready(&self, index: Option<usize>) -> OperateError {
+        let views = self.inner.common.pool.views();
+        let view = match index {
+            Some(index) => views[index].clone(),
+            None => crate::instances::summary(&views),
+        };
+        let plugin = self.name().clone();
+        let next = || format!("`talon plugin start {plugin}` starts it");
+        let reason = view.reason.clone().unwrap_or_else(next);
+        OperateError::NotReady { state: view.state, reason, plugin }
+    }
+}
+
+/// How long a driver may take to end: it only drops what it holds.
+const END_WAIT: Duration = Duration::from_secs(5);
+
+impl std::fmt::Debug for Plugin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Plugin").field(self.name()).finish()
+    }
+}

@@ -1,0 +1,341 @@
+//! The runtime directory: one private directory for each process, one supervisor for all of them.
+//!
+//! ```text
+//! <runtime_dir>/                0711, ours
+//!   supervisor.lock             held as long as the supervisor lives; its text is our pid
+//!   p/                          0711, ours
+//!     1f/                       0750, ours; its group is the plugin's
+//!       s/  t/  h/              0700, the plugin's: socket, TMPDIR, HOME
+//! ```
+
+mod lock;
+mod remove;
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use rustix::fs::{
+    AtFlags, Dir, FileType, Gid, Mode, OFlags, Uid, fchmod, fchown, fstat, mkdirat, openat, statat,
+};
+use rustix::io::Errno;
+use talon_jail::Identity;
+
+pub(crate) use lock::{DirLock, LockError};
+pub(crate) use remove::remove_tree;
+
+use crate::settings::SetupError;
+
+/// What fits into `sockaddr_un.sun_path` beside its closing NUL.
+const MAX_SOCKET_PATH_BYTES: usize = 107;
+
+/// The longest path that a plugin makes for its socket below the runtime directory: OpenTalon's, with the ten
+/// digits that Go's temporary names can have. go-plugin's and our SDK's are shorter.
+const LONGEST_SOCKET: &str = "/p/ffffff/t/opentalon-plugin-4294967295/plugin.sock";
+
+/// The longest runtime directory.
+pub(crate) const MAX_RUNTIME_DIR_BYTES: usize = MAX_SOCKET_PATH_BYTES - LONGEST_SOCKET.len();
+
+/// Private directories are numbered with six hexadecimal digits and then from the start again.
+const LAST_NUMBER: u32 = 0xff_ffff;
+
+/// What the kernel shows for a uid that has no number in this user namespace; `nobody` on most systems.
+const OVERFLOW_UID: u32 = 65_534;
+
+const NO_PASSAGE: &str = "plugins run with uids of their own and cannot pass through it; run chmod o+x on it";
+
+const LOCK_FILE: &str = "supervisor.lock";
+const PLUGINS_DIR: &str = "p";
+const SOCKET_DIR: &str = "s";
+const TMP_DIR: &str = "t";
+const HOME_DIR: &str = "h";
+
+const SHARED_MODE: u32 = 0o711;
+const PRIVATE_MODE: u32 = 0o700;
+const GROUP_MODE: u32 = 0o750;
+
+/// The supervisor's hold on its runtime directory.
+#[derive(Debug)]
+pub(crate) struct RuntimeDir {
+    path: PathBuf,
+    plugins: OwnedFd,
+    next: AtomicU32,
+    _lock: DirLock,
+}
+
+impl RuntimeDir {
+    /// Makes the directory if need be, checks it, locks it, and clears what an earlier supervisor left.
+    /// `own_uids` says whether plugins have other uids than we, who then have to reach it.
+    pub(crate) fn prepare(path: &Path, own_uids: bool) -> Result<Self, SetupError> {
+        let path = prepare_dir(path, "runtime_dir", own_uids)?;
+        let length = path.as_os_str().len();
+        if length > MAX_RUNTIME_DIR_BYTES {
+            return Err(SetupError::PathTooLong { runtime_dir: path, length, limit: MAX_RUNTIME_DIR_BYTES });
+        }
+        let lock = DirLock::take(&path.join(LOCK_FILE)).map_err(|error| match error {
+            LockError::Held { holder } => SetupError::AlreadyRunning { runtime_dir: path.clone(), holder },
+            LockError::Io(source) => SetupError::Io { what: "lock", path: path.join(LOCK_FILE), source },
+        })?;
+        let plugins_path = prepare_dir(&path.join(PLUGINS_DIR), "runtime_dir", own_uids)?;
+        let plugins = open_dir(&plugins_path).map_err(|e| SetupError::Io {
+            what: "open",
+            path: plugins_path.clone(),
+            source: e.into(),
+        })?;
+        let this = Self { path, plugins, next: AtomicU32::new(1), _lock: lock };
+        this.clear();
+        Ok(this)
+    }
+
+    /// Its path, without symlinks.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Removes every private directory, of this supervisor or of one that crashed. What does not look like ours
+    /// by name, type and owner stays.
+    pub(crate) fn clear(&self) {
+        let entries = match Dir::read_from(&self.plugins) {
+            Ok(entries) => entries,
+            Err(error) => {
+                tracing::warn!(path = %self.path.display(), %error, "leftovers cannot be listed");
+                return;
+            }
+        };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            if name == c"." || name == c".." {
+                continue;
+            }
+            if self.is_ours(name) {
+                if let Err(error) = remove_tree(self.plugins.as_fd(), name) {
+                    tracing::warn!(name = %name.to_string_lossy(), %error, "a leftover cannot be removed");
+                }
+            } else {
+                tracing::warn!(
+                    path = %self.path.display(),
+                    name = %crate::visible::visible(&name.to_string_lossy(), 100),
+                    "left alone: not made by a supervisor"
+                );
+            }
+        }
+    }
+
+    fn is_ours(&self, name: &std::ffi::CStr) -> bool {
+        let bytes = name.to_bytes();
+        let numbered = (1..=6).contains(&bytes.len())
+            && bytes.iter().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(b));
+        numbered
+            && statat(&self.plugins, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| {
+                FileType::from_raw_mode(stat.st_mode) == FileType::Directory
+                    && stat.st_uid == rustix::process::geteuid().as_raw()
+            })
+    }
+
+    /// A private directory for one process, owned by `owner` where it has a uid of its own.
+    pub(crate) fn allocate(self: &Arc<Self>, owner: Option<Identity>) -> io::Result<PrivateDir> {
+        let (name, fd) = self.make_numbered()?;
+        let path = self.path.join(PLUGINS_DIR).join(&name);
+        let dir = PrivateDir { runtime: self.clone(), name, path, fd, removed: AtomicBool::new(false) };
+        for inner in [SOCKET_DIR, TMP_DIR, HOME_DIR] {
+            mkdirat(&dir.fd, inner, Mode::from_raw_mode(PRIVATE_MODE))?;
+            let fd = openat(&dir.fd, inner, dir_flags(), Mode::empty())?;
+            if let Some(owner) = owner {
+                fchown(&fd, Some(Uid::from_raw(owner.uid)), Some(Gid::from_raw(owner.gid)))?;
+            }
+            fchmod(&fd, Mode::from_raw_mode(PRIVATE_MODE))?;
+        }
+        if let Some(owner) = owner {
+            fchown(&dir.fd, None, Some(Gid::from_raw(owner.gid)))?;
+            fchmod(&dir.fd, Mode::from_raw_mode(GROUP_MODE))?;
+        }
+        Ok(dir)
+    }
+
+    fn make_numbered(&self) -> io::Result<(String, OwnedFd)> {
+        for _ in 0..=LAST_NUMBER {
+            let number = self.next.fetch_add(1, Ordering::Relaxed) % (LAST_NUMBER + 1);
+            let name = format!("{number:x}");
+            match mkdirat(&self.plugins, &name, Mode::from_raw_mode(PRIVATE_MODE)) {
+                Ok(()) => {
+                    let fd = openat(&self.plugins, &name, dir_flags(), Mode::empty())?;
+                    return Ok((name, fd));
+                }
+                // Still in use after sixteen million starts, or a leftover that could not be removed.
+                Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(io::Error::new(io::ErrorKind::StorageFull, "every private directory's number is in use"))
+    }
+}
+
+/// The private directory of one process. Removed when dropped, at the latest.
+#[derive(Debug)]
+pub(crate) struct PrivateDir {
+    runtime: Arc<RuntimeDir>,
+    name: String,
+    path: PathBuf,
+    fd: OwnedFd,
+    removed: AtomicBool,
+}
+
+impl PrivateDir {
+    /// Its path, without symlinks.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Itself, whatever happens to its path.
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    pub(crate) fn socket_dir(&self) -> PathBuf {
+        self.path.join(SOCKET_DIR)
+    }
+
+    pub(crate) fn tmp_dir(&self) -> PathBuf {
+        self.path.join(TMP_DIR)
+    }
+
+    pub(crate) fn home_dir(&self) -> PathBuf {
+        self.path.join(HOME_DIR)
+    }
+
+    /// Removes it with all that is in it. Blocking.
+    pub(crate) fn remove(&self) {
+        if self.removed.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        if let Err(error) = remove_tree(self.runtime.plugins.as_fd(), &self.name) {
+            tracing::warn!(path = %self.path.display(), %error, "a plugin's private directory cannot be removed");
+        }
+    }
+}
+
+impl Drop for PrivateDir {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+/// The first directory on the way to `path` that plugins with uids of their own cannot pass through, and why.
+pub(crate) fn obstacle(path: &Path) -> Option<(PathBuf, &'static str)> {
+    let blocked = |dir: &&Path| rustix::fs::stat(*dir).is_ok_and(|stat| stat.st_mode & 0o001 == 0);
+    path.ancestors().find(blocked).map(|dir| (dir.to_owned(), NO_PASSAGE))
+}
+
+fn dir_flags() -> OFlags {
+    OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
+}
+
+fn open_dir(path: &Path) -> rustix::io::Result<OwnedFd> {
+    rustix::fs::open(path, dir_flags(), Mode::empty())
+}
+
+/// Makes a directory of ours and checks that nobody else can take its place or write into it. Returns its path
+/// without symlinks, which is what plugins will print.
+pub(crate) fn prepare_dir(
+    path: &Path,
+    setting: &'static str,
+    others_pass: bool,
+) -> Result<PathBuf, SetupError> {
+    let io_error =
+        |what: &'static str, source: io::Error| SetupError::Io { what, path: path.to_owned(), source };
+    if !path.is_absolute() {
+        let problem = format!("{} is not an absolute path: write one", path.display());
+        return Err(SetupError::Setting { setting, problem });
+    }
+    if path.as_os_str().as_bytes().contains(&0) {
+        let problem = "the path holds a NUL character: remove it".to_owned();
+        return Err(SetupError::Setting { setting, problem });
+    }
+    if let Some(parent) = path.parent() {
+        let made = std::fs::DirBuilder::new().recursive(true).mode(0o755).create(parent);
+        made.map_err(|e| io_error("create the parent of", e))?;
+    }
+    let created = match std::fs::DirBuilder::new().mode(SHARED_MODE).create(path) {
+        Ok(()) => true,
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => false,
+        Err(e) => return Err(io_error("create", e)),
+    };
+    let untrusted = |path: &Path, problem: String| SetupError::Untrusted { path: path.to_owned(), problem };
+    let fd = match open_dir(path) {
+        Ok(fd) => fd,
+        Err(Errno::LOOP | Errno::NOTDIR) => {
+            return Err(untrusted(
+                path,
+                "it is no directory (a symbolic link to one will not do)".to_owned(),
+            ));
+        }
+        Err(e) => return Err(io_error("open", e.into())),
+    };
+    if created {
+        // Whatever the umask took away.
+        fchmod(&fd, Mode::from_raw_mode(SHARED_MODE)).map_err(|e| io_error("chmod", e.into()))?;
+    }
+    let stat = fstat(&fd).map_err(|e| io_error("look at", e.into()))?;
+    let own = rustix::process::geteuid().as_raw();
+    if stat.st_uid != own {
+        return Err(untrusted(
+            path,
+            format!("uid {} owns it, and this supervisor runs as uid {own}", stat.st_uid),
+        ));
+    }
+    if stat.st_mode & 0o022 != 0 {
+        return Err(untrusted(path, "others than its owner may write to it".to_owned()));
+    }
+    let real = path.canonicalize().map_err(|e| io_error("resolve", e))?;
+    check_ancestors(&real, others_pass)?;
+    Ok(real)
+}
+
+/// Nobody may rename the directory away, and plugins with uids of their own have to get through to it.
+fn check_ancestors(real: &Path, others_pass: bool) -> Result<(), SetupError> {
+    for (index, ancestor) in real.ancestors().enumerate() {
+        let stat = rustix::fs::stat(ancestor).map_err(|e| SetupError::Io {
+            what: "look at",
+            path: ancestor.to_owned(),
+            source: e.into(),
+        })?;
+        let untrusted =
+            |problem: &str| SetupError::Untrusted { path: ancestor.to_owned(), problem: problem.to_owned() };
+        if index > 0
+            && let Some(problem) = who_else_may_rename(&stat)
+        {
+            return Err(untrusted(&problem));
+        }
+        if others_pass && stat.st_mode & 0o001 == 0 {
+            return Err(untrusted(NO_PASSAGE));
+        }
+    }
+    Ok(())
+}
+
+/// Who but root and we could put something else in the place of what is in this directory.
+fn who_else_may_rename(stat: &rustix::fs::Stat) -> Option<String> {
+    let own = rustix::process::geteuid();
+    // Inside a user namespace everything of the outer system belongs to this uid, and nobody in there can be it.
+    let outside = stat.st_uid == OVERFLOW_UID && !own.is_root();
+    if stat.st_uid != 0 && stat.st_uid != own.as_raw() && !outside {
+        return Some(format!("uid {} owns it and may rename what is in it", stat.st_uid));
+    }
+    let sticky = stat.st_mode & 0o1000 != 0;
+    if sticky {
+        return None;
+    }
+    if stat.st_mode & 0o002 != 0 {
+        return Some("everybody may rename what is in it".to_owned());
+    }
+    let own_group = !own.is_root() && stat.st_gid == rustix::process::getegid().as_raw();
+    (stat.st_mode & 0o020 != 0 && stat.st_gid != 0 && !own_group)
+        .then(|| format!("members of group {} may rename what is in it", stat.st_gid))
+}
+
+#[cfg(test)]
+mod tests;

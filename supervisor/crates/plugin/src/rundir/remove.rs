@@ -1,0 +1,148 @@
+//! Removes a tree that a plugin may have filled with anything: through descriptors, never following a symlink,
+//! with a bounded number of open descriptors however deep it nests.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
+
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, fchmod, openat, renameat, unlinkat};
+use rustix::io::Errno;
+use rustix::path::Arg;
+
+/// How deep the walk follows before it lifts a directory up to the top instead.
+const MAX_DEPTH: usize = 32;
+
+/// Names held in memory at once.
+const BATCH_NAMES: usize = 1024;
+
+/// Removes `name` in `parent` with all that is in it. Goes on after an error and returns the first.
+pub(crate) fn remove_tree(parent: BorrowedFd<'_>, name: impl Arg) -> io::Result<()> {
+    let name = name.into_c_str()?.into_owned();
+    match unlinkat(parent, &name, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => return Ok(()),
+        Err(Errno::ISDIR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let top = open_dir(parent, &name)?;
+    let mut remover = Remover { top: top.as_fd(), lifted: 0, first_error: None };
+    // Directories lifted up to the top while it is emptied need another round.
+    loop {
+        let lifted = remover.lifted;
+        remover.empty(top.as_fd(), 0);
+        if remover.lifted == lifted || remover.first_error.is_some() {
+            break;
+        }
+    }
+    match (unlinkat(parent, &name, AtFlags::REMOVEDIR), remover.first_error) {
+        (Ok(()) | Err(Errno::NOENT), _) => Ok(()),
+        (Err(_), Some(first)) => Err(first),
+        (Err(error), None) => Err(error.into()),
+    }
+}
+
+struct Remover<'t> {
+    top: BorrowedFd<'t>,
+    lifted: u64,
+    first_error: Option<io::Error>,
+}
+
+impl Remover<'_> {
+    fn failed(&mut self, error: impl Into<io::Error>) {
+        self.first_error.get_or_insert(error.into());
+    }
+
+    /// Removes all that is in a directory, as far as it can be.
+    fn empty(&mut self, dir: BorrowedFd<'_>, depth: usize) {
+        // A batch that removes nothing would come again for ever.
+        loop {
+            let names = match names(dir) {
+                Ok(names) => names,
+                Err(error) => return self.failed(error),
+            };
+            let mut removed = false;
+            for name in &names {
+                removed |= self.entry(dir, name, depth);
+            }
+            if names.len() < BATCH_NAMES || !removed {
+                return;
+            }
+        }
+    }
+
+    /// Whether it is gone from here.
+    fn entry(&mut self, dir: BorrowedFd<'_>, name: &CString, depth: usize) -> bool {
+        match unlinkat(dir, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => return true,
+            Err(Errno::ISDIR) => {}
+            Err(error) => {
+                self.failed(error);
+                return false;
+            }
+        }
+        if depth >= MAX_DEPTH {
+            return self.lift(dir, name);
+        }
+        match open_dir(dir, name) {
+            Ok(inner) => self.empty(inner.as_fd(), depth + 1),
+            Err(error) => {
+                self.failed(error);
+                return false;
+            }
+        }
+        match unlinkat(dir, name, AtFlags::REMOVEDIR) {
+            Ok(()) | Err(Errno::NOENT) => true,
+            Err(error) => {
+                self.failed(error);
+                false
+            }
+        }
+    }
+
+    /// Moves a deep directory to the top, where the next round finds it.
+    fn lift(&mut self, dir: BorrowedFd<'_>, name: &CString) -> bool {
+        // Opened for its chmod alone: moving a directory writes to it.
+        let _ = open_dir(dir, name);
+        self.lifted += 1;
+        match renameat(dir, name, self.top, format!(".lifted-{}", self.lifted)) {
+            Ok(()) => true,
+            Err(error) => {
+                self.failed(error);
+                false
+            }
+        }
+    }
+}
+
+fn names(dir: BorrowedFd<'_>) -> rustix::io::Result<Vec<CString>> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(dir)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if name != c"." && name != c".." {
+            names.push(name.to_owned());
+        }
+        if names.len() == BATCH_NAMES {
+            break;
+        }
+    }
+    Ok(names)
+}
+
+/// Opens a directory for emptying, taking back permissions that its owner took from itself.
+fn open_dir(parent: BorrowedFd<'_>, name: &CString) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let fd = match openat(parent, name, flags, Mode::empty()) {
+        Err(Errno::ACCESS) => {
+            let path_only = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let fd = openat(parent, name, path_only, Mode::empty())?;
+            let magic = format!("/proc/self/fd/{}", fd.as_raw_fd());
+            std::fs::set_permissions(magic, std::fs::Permissions::from_mode(0o700))?;
+            openat(parent, name, flags, Mode::empty())?
+        }
+        other => other?,
+    };
+    // Without effect on what we do not own; the removal tells then.
+    let _ = fchmod(&fd, Mode::from_raw_mode(0o700));
+    Ok(fd)
+}

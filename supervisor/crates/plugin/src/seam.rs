@@ -1,0 +1,93 @@
+//! What the driver needs of a launcher, a process and its client. Traits, so that the driver's own tests run
+//! it against a scripted launcher and paused time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use talon_proto::plugin::ToolCallRequest;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::capability::Capability;
+use crate::execute::ExecuteError;
+use crate::launch::Progress;
+use crate::logs::LogSink;
+use crate::spec::{Dialect, PluginSpec};
+
+/// Starts processes.
+pub(crate) trait Launch: Send + Sync + 'static {
+    /// The whole start of an instance's generation (`numbers`, in that order), bounded by the spec's start timeout. On an error nothing
+    /// is left behind. `cancel` ends it soon with an error, whatever it is. Dropping the future kills what was
+    /// started, but cannot wait until it is gone.
+    fn launch<'a>(
+        &'a self,
+        spec: &'a PluginSpec,
+        numbers: (u32, u64),
+        logs: &'a LogSink,
+        progress: &'a (dyn Fn(Progress) + Send + Sync),
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Started, Refusal>>;
+
+    /// Removes what is ours in the runtime directory; called once, when no process is left.
+    fn remove_all(&self);
+}
+
+/// A process that is ready for calls.
+pub(crate) struct Started {
+    pub(crate) process: Arc<dyn ProcessHandle>,
+    pub(crate) client: Arc<dyn Wire>,
+    pub(crate) capability: Arc<Capability>,
+    pub(crate) report: talon_jail::Report,
+    pub(crate) digest: String,
+    pub(crate) dialect: Dialect,
+}
+
+/// Why there is no process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    /// The whole story in one bounded text that ends with what to do next.
+    pub(crate) cause: String,
+    /// Whether the same start would fail again: something has to be changed first.
+    pub(crate) permanent: bool,
+}
+
+/// One process; dropping the last handle kills it and all it started.
+pub(crate) trait ProcessHandle: Send + Sync + 'static {
+    fn pid(&self) -> u32;
+    fn uid(&self) -> u32;
+    /// Resolves as soon as the program ends, with how it ended. May be awaited many times.
+    fn exited(&self) -> BoxFuture<'_, String>;
+    /// Resolves when nothing of it is left, neither process nor directory.
+    fn gone(&self) -> BoxFuture<'_, ()>;
+    fn interrupt(&self);
+    fn terminate(&self);
+    fn kill_all(&self);
+}
+
+/// The calls that a process takes. Every one is cancelled on the wire when its future is dropped.
+pub(crate) trait Wire: Send + Sync + 'static {
+    fn execute<'a>(
+        &'a self,
+        message: &'a ToolCallRequest,
+        deadline: Option<Instant>,
+        max_message_bytes: usize,
+    ) -> BoxFuture<'a, Result<Bytes, ExecuteError>>;
+    fn health(&self, timeout: Duration) -> BoxFuture<'_, Pulse>;
+    /// `None`: the plugin does not implement it.
+    fn refresh_capabilities(
+        &self,
+        timeout: Duration,
+    ) -> BoxFuture<'_, Result<Option<Arc<Capability>>, String>>;
+    /// Whether the plugin agreed to end itself.
+    fn shutdown(&self, timeout: Duration) -> BoxFuture<'_, bool>;
+}
+
+/// What a health check found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Pulse {
+    Serving,
+    NotServing,
+    Failed(String),
+}

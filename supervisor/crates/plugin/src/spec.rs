@@ -1,0 +1,179 @@
+//! What the operator and the plugin's own manifest say about one plugin: the input of discovery's checks and
+//! of every start.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::name::PluginName;
+
+/// The manifest's file name. It is no part of the plugin's view or digest, because it may hold the digest.
+pub const MANIFEST_FILE: &str = "plugin.yaml";
+
+/// The most connections to one process; measured, nothing is gained beyond 4.
+pub const MAX_CONNECTIONS: u32 = 16;
+/// The smallest limit on a message: below it Capabilities would not fit.
+pub const MIN_MESSAGE_BYTES: usize = 64 << 10;
+/// The largest limit on a message. gRPC's length field ends at 4 GiB; half of it is more than anybody should hold.
+pub const MAX_MESSAGE_BYTES: usize = 2 << 30;
+
+/// The most instances of one plugin; more than the cores of a large machine gain nothing.
+pub const MAX_INSTANCES: u32 = 64;
+
+/// Where a `command` without a slash is looked for when there is no such file beside it. Fixed rather than `$PATH`,
+/// so that who starts the supervisor does not choose what plugins are.
+pub const SYSTEM_PATH: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
+
+/// Everything needed to run one plugin.
+#[derive(Debug, Clone)]
+pub struct PluginSpec {
+    /// Its configured name, by which calls are routed.
+    pub name: PluginName,
+    /// Where it was found, for messages: a path, or a key of the config file.
+    pub source: String,
+    /// The program: a native binary or script, absolute.
+    pub program: PathBuf,
+    /// For a directory plugin: the directory, of which a read-only view is made.
+    pub directory: Option<PathBuf>,
+    /// Arguments after the program's own name.
+    pub args: Vec<String>,
+    /// Environment on top of the allow-list.
+    pub env: BTreeMap<String, String>,
+    /// How it shakes hands; `Auto` tells by the line's second field.
+    pub dialect: Dialect,
+    /// The object given to Init.
+    pub config: serde_json::Map<String, serde_json::Value>,
+    /// The digest the program must have, lower-case hex.
+    pub sha256: Option<String>,
+    /// The magic cookie of go-plugin's handshake.
+    pub cookie: Cookie,
+    /// go-plugin application protocol versions offered, the best last.
+    pub app_versions: Vec<u32>,
+    /// Whether the handshake may name a TCP address (loopback only).
+    pub allow_tcp: bool,
+    /// How many processes share its calls.
+    pub instances: u32,
+    /// How it lives and dies.
+    pub lifecycle: LifecycleSettings,
+    /// Jail settings.
+    pub sandbox: SandboxSettings,
+    /// The hard limit on one message from the plugin, in bytes; a larger one fails the call.
+    pub max_message_bytes: usize,
+    /// Connections per instance: 1 serves most plugins, a hot one gains from up to 4.
+    pub connections: u32,
+    /// Whether it is started with the supervisor.
+    pub enabled: bool,
+    /// What is said about its calls; carried here untouched for whoever builds the guard stack.
+    pub calls: CallSettings,
+}
+
+/// What manifest and operator say about a plugin's calls. `None` means: the supervisor's defaults.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CallSettings {
+    /// For one call.
+    pub timeout: Option<Duration>,
+    /// For one call of the named action; wins over `timeout`.
+    pub action_timeouts: BTreeMap<String, Duration>,
+    /// What a model gets of one answer, in bytes.
+    pub max_response_bytes: Option<usize>,
+    /// The largest structured content of one answer, in bytes of JSON.
+    pub max_structured_bytes: Option<usize>,
+    /// The largest sum of one call's arguments, in bytes.
+    pub max_argument_bytes: Option<usize>,
+    /// Calls at once.
+    pub concurrency: Option<usize>,
+    /// Calls that wait for a place.
+    pub queue: Option<usize>,
+}
+
+/// How a plugin shakes hands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Dialect {
+    /// Told by the handshake line.
+    #[default]
+    Auto,
+    /// HashiCorp go-plugin's, which `talon-sdk` speaks too: `1|APP|unix|ADDR|grpc[|…]`.
+    GoPlugin,
+    /// OpenTalon's: `1|unix|ADDR[|HTTP]`.
+    #[serde(rename = "opentalon")]
+    OpenTalon,
+}
+
+/// The magic cookie of go-plugin's handshake. It tells a program that a host started it, and is no secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Cookie {
+    /// The environment variable.
+    pub key: String,
+    /// Its value.
+    pub value: String,
+}
+
+impl Default for Cookie {
+    fn default() -> Self {
+        Self { key: "TALON_PLUGIN_MAGIC_COOKIE".to_owned(), value: "d3a7c1f0-talon-plugin".to_owned() }
+    }
+}
+
+/// How a plugin lives and dies.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LifecycleSettings {
+    /// From the start of the process to Capabilities read.
+    pub start_timeout: Duration,
+    /// Between health checks.
+    pub health_check_interval: Duration,
+    /// For one health check.
+    pub health_check_timeout: Duration,
+    /// Failed checks in a row that make a plugin unhealthy past saving.
+    pub health_failure_threshold: u32,
+    /// Whether a dead plugin is started again.
+    pub restart_on_failure: bool,
+    /// Deaths within `restart_window` after which it is `Failed`.
+    pub max_restarts: u32,
+    /// The window of the tally.
+    pub restart_window: Duration,
+    /// The first backoff; doubles with each death in the window, with jitter.
+    pub backoff_initial: Duration,
+    /// The longest backoff.
+    pub backoff_max: Duration,
+    /// How long calls in flight may take once it drains, and then again how long it may take to exit.
+    pub grace_period: Duration,
+    /// How long a call waits for a plugin that is restarting.
+    pub ready_wait: Duration,
+}
+
+impl Default for LifecycleSettings {
+    fn default() -> Self {
+        Self {
+            start_timeout: Duration::from_secs(30),
+            health_check_interval: Duration::from_secs(30),
+            health_check_timeout: Duration::from_secs(5),
+            health_failure_threshold: 3,
+            restart_on_failure: true,
+            max_restarts: 3,
+            restart_window: Duration::from_secs(300),
+            backoff_initial: Duration::from_millis(200),
+            backoff_max: Duration::from_secs(30),
+            grace_period: Duration::from_secs(10),
+            ready_wait: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Jail settings of one plugin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SandboxSettings {
+    /// What happens when a protection cannot be given.
+    pub mode: talon_jail::Mode,
+    /// Resource limits.
+    pub limits: talon_jail::Limits,
+}
+
+impl Default for SandboxSettings {
+    fn default() -> Self {
+        Self { mode: talon_jail::Mode::Enforce, limits: talon_jail::Limits::default() }
+    }
+}

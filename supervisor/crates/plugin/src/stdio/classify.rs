@@ -1,0 +1,91 @@
+//! How important a line is: told by hclog's JSON, by a level word at its front, or not at all.
+
+use serde_json::{Map, Value};
+
+use crate::logs::Level;
+use crate::visible::visible;
+
+/// Tells levels. One for each stream, because a Go panic colours all that follows it.
+#[derive(Debug, Default)]
+pub(crate) struct Classifier {
+    panicked: bool,
+}
+
+impl Classifier {
+    /// The level of a line, and its text without control characters, at most `max_bytes` long (and an ellipsis).
+    pub(crate) fn classify(&mut self, line: &str, max_bytes: usize) -> (Level, String) {
+        let line = line.trim_end();
+        if line.starts_with('{')
+            && let Ok(fields) = serde_json::from_str::<Map<String, Value>>(line)
+        {
+            let level = json_level(&fields).unwrap_or(Level::Info);
+            let text = hclog_text(&fields).unwrap_or_else(|| line.to_owned());
+            return (level, visible(&text, max_bytes));
+        }
+        if line.starts_with("panic: ") || line.starts_with("fatal error: ") {
+            self.panicked = true;
+        }
+        let level = if self.panicked { Level::Error } else { text_level(line).unwrap_or(Level::Info) };
+        (level, visible(line, max_bytes))
+    }
+}
+
+/// hclog's key first, then those of other loggers.
+fn json_level(fields: &Map<String, Value>) -> Option<Level> {
+    ["@level", "level", "severity"].iter().find_map(|key| level_word(fields.get(*key)?.as_str()?))
+}
+
+/// hclog's line as a person reads it; `None` if it is not one. Nothing is assumed about the types of values: a
+/// message that is no text leaves the line as it is.
+fn hclog_text(fields: &Map<String, Value>) -> Option<String> {
+    let mut text = String::new();
+    let message = fields.get("@message")?.as_str()?;
+    if let Some(module) = fields.get("@module").and_then(Value::as_str) {
+        text.push_str(module);
+        text.push_str(": ");
+    }
+    text.push_str(message);
+    for (key, value) in fields {
+        if matches!(key.as_str(), "@message" | "@level" | "@timestamp" | "@module") {
+            continue;
+        }
+        text.push(' ');
+        text.push_str(key);
+        text.push('=');
+        match value {
+            Value::String(s) if !s.is_empty() && !s.contains(char::is_whitespace) => text.push_str(s),
+            other => text.push_str(&other.to_string()),
+        }
+    }
+    Some(text)
+}
+
+/// `[INFO] …`, `2026-01-01T00:00:00Z [WARN] …`, `ERROR:root:…`: a level word in one of the first two words.
+fn text_level(line: &str) -> Option<Level> {
+    if line.starts_with("thread '") && line.contains("panicked at") {
+        return Some(Level::Error);
+    }
+    line.split_whitespace().take(2).find_map(|word| {
+        let word = word.split(':').next().unwrap_or_default();
+        let bare = word.trim_start_matches('[').trim_end_matches(']');
+        // Lower-case words are prose unless they stand in brackets.
+        (bare.len() < word.len() || bare.chars().all(|c| c.is_ascii_uppercase())).then(|| level_word(bare))?
+    })
+}
+
+fn level_word(word: &str) -> Option<Level> {
+    const WORDS: [(&str, Level); 11] = [
+        ("trace", Level::Trace),
+        ("debug", Level::Debug),
+        ("info", Level::Info),
+        ("notice", Level::Info),
+        ("warn", Level::Warn),
+        ("warning", Level::Warn),
+        ("err", Level::Error),
+        ("error", Level::Error),
+        ("critical", Level::Error),
+        ("fatal", Level::Error),
+        ("panic", Level::Error),
+    ];
+    WORDS.iter().find(|(known, _)| word.eq_ignore_ascii_case(known)).map(|(_, level)| *level)
+}

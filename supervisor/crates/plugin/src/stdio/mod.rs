@@ -1,0 +1,183 @@
+//! Reads what a plugin prints, for as long as it lives and not a moment longer.
+//!
+//! A pipe that nobody reads blocks the plugin, and a pipe that is read to its end blocks us for as long as any
+//! grandchild holds it. So both are read line by line from the first byte, and given up when the process is gone.
+
+mod classify;
+mod lines;
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
+
+pub(crate) use classify::Classifier;
+pub(crate) use lines::{Line, Splitter};
+
+use crate::logs::{LogSink, Stream};
+
+/// How much is read at once: a pipe holds this much.
+const CHUNK_BYTES: usize = 64 << 10;
+
+/// After a chunk in which lines were dropped. At 64 KiB a chunk some 6 MB a second are still read of a plugin that
+/// floods its log, for which a few hundredths of a core do.
+const FLOOD_PAUSE: Duration = Duration::from_millis(10);
+
+/// How much is still read once the process is gone: what a full pipe holds, and room for one that was enlarged.
+const LAST_BYTES: usize = 1 << 20;
+
+/// How many last lines are kept for the message about a failed start, and how long they may be.
+const LAST_WORDS_LINES: usize = 5;
+const LAST_WORDS_BYTES: usize = 400;
+
+/// The last lines of one process, for the message that says why it did not start.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LastWords(Arc<Mutex<VecDeque<String>>>);
+
+impl LastWords {
+    fn push(&self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.len() == LAST_WORDS_LINES {
+            lines.pop_front();
+        }
+        let end = text.floor_char_boundary(LAST_WORDS_BYTES);
+        lines.push_back(text[..end].to_owned());
+    }
+
+    /// The lines in one, or `None`.
+    pub(crate) fn get(&self) -> Option<String> {
+        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        (!lines.is_empty()).then(|| lines.iter().map(String::as_str).collect::<Vec<_>>().join(" / "))
+    }
+}
+
+/// One of a plugin's streams on its way into the log.
+pub(crate) struct Scribe {
+    sink: LogSink,
+    instance: u32,
+    stream: Stream,
+    classifier: Classifier,
+    last_words: LastWords,
+    /// Whether a line was dropped since [`Scribe::breathe`].
+    dropped: bool,
+}
+
+impl Scribe {
+    pub(crate) fn new(sink: LogSink, instance: u32, stream: Stream, last_words: LastWords) -> Self {
+        Self { sink, instance, stream, classifier: Classifier::default(), last_words, dropped: false }
+    }
+
+    /// Logs one line.
+    pub(crate) fn line(&mut self, line: &Line<'_>) {
+        let limit = self.sink.line_bytes();
+        let Self { sink, instance, stream, classifier, last_words, dropped } = self;
+        let logged = sink.line(*instance, *stream, line.bytes.len(), || {
+            let (level, text) = classifier.classify(&String::from_utf8_lossy(line.bytes), limit);
+            let text =
+                if line.cut == 0 { text } else { format!("{text} … ({} more bytes cut off)", line.cut) };
+            last_words.push(&text);
+            (level, text)
+        });
+        if !logged {
+            *dropped = true;
+            // What a plugin says last is worth knowing also when it says too much.
+            if !line.bytes.is_empty() {
+                let start = &line.bytes[..line.bytes.len().min(LAST_WORDS_BYTES)];
+                last_words.push(&crate::visible::visible(&String::from_utf8_lossy(start), LAST_WORDS_BYTES));
+            }
+        }
+    }
+
+    /// Logs a chunk of output.
+    pub(crate) fn chunk(&mut self, splitter: &mut Splitter, bytes: &[u8]) {
+        splitter.push(bytes, &mut |line| self.line(&line));
+    }
+
+    /// Lets others have their turn, for a moment if lines were dropped since the last call: whoever writes more
+    /// than it may is read more slowly, so that it waits instead of us working for nothing.
+    pub(crate) async fn breathe(&mut self) {
+        if std::mem::take(&mut self.dropped) {
+            tokio::time::sleep(FLOOD_PAUSE).await;
+        } else {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Logs what has no line end yet, and what was dropped.
+    pub(crate) fn finish(&mut self, splitter: &mut Splitter) {
+        if let Some(line) = splitter.rest() {
+            self.line(&line);
+        }
+        self.sink.settle(self.instance);
+    }
+}
+
+/// A pipe and what was read of it.
+pub(crate) struct PipeReader {
+    pipe: pipe::Receiver,
+    chunk: Box<[u8]>,
+}
+
+impl PipeReader {
+    pub(crate) fn new(fd: OwnedFd) -> io::Result<Self> {
+        let pipe = pipe::Receiver::from_owned_fd(fd)?;
+        Ok(Self { pipe, chunk: vec![0; CHUNK_BYTES].into() })
+    }
+
+    /// The next bytes; empty at the end. Cancel-safe.
+    pub(crate) async fn read(&mut self) -> io::Result<&[u8]> {
+        let read = self.pipe.read(&mut self.chunk).await?;
+        Ok(&self.chunk[..read])
+    }
+
+    /// Reads until the pipe ends or `gone` resolves, then what is left in it without waiting.
+    pub(crate) async fn drain(
+        mut self,
+        mut splitter: Splitter,
+        mut scribe: Scribe,
+        gone: impl Future<Output = ()>,
+    ) {
+        tokio::pin!(gone);
+        loop {
+            let read = tokio::select! {
+                biased;
+                () = &mut gone => break,
+                read = self.pipe.read(&mut self.chunk) => read,
+            };
+            match read {
+                Ok(0) | Err(_) => {
+                    scribe.finish(&mut splitter);
+                    return;
+                }
+                Ok(read) => scribe.chunk(&mut splitter, &self.chunk[..read]),
+            }
+            tokio::select! {
+                biased;
+                () = &mut gone => break,
+                () = scribe.breathe() => {}
+            }
+        }
+        let mut left = LAST_BYTES;
+        while left > 0 {
+            // Past tokio, which does not know yet whether there is anything to read.
+            match rustix::io::read(&self.pipe, &mut self.chunk[..]) {
+                Ok(0) | Err(_) => break,
+                Ok(read) => {
+                    scribe.chunk(&mut splitter, &self.chunk[..read]);
+                    left = left.saturating_sub(read);
+                }
+            }
+        }
+        scribe.finish(&mut splitter);
+    }
+}
+
+#[cfg(test)]
+mod tests;

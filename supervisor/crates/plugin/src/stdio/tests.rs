@@ -1,0 +1,169 @@
+use std::io::Write;
+use std::os::fd::OwnedFd;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::events::Events;
+use crate::logs::Level;
+use crate::name::PluginName;
+use crate::settings::{LogLimits, Settings};
+use crate::visible::visible;
+
+fn classify(line: &str) -> (Level, String) {
+    Classifier::default().classify(line, 1000)
+}
+
+#[test]
+fn hclog_lines_keep_their_level() {
+    let line = r#"{"@level":"warn","@message":"low on disk","@module":"db","@timestamp":"2026-01-02T15:04:05.000000Z","free":12,"path":"/a b"}"#;
+    assert_eq!(classify(line), (Level::Warn, r#"db: low on disk free=12 path="/a b""#.to_owned()));
+}
+
+#[test]
+fn a_message_of_the_wrong_type_hurts_nobody() {
+    for line in [r#"{"@message": 1}"#, r#"{"@message": null, "@level": 3}"#, "{", "{}", r#"{"@level":[]}"#] {
+        assert_eq!(classify(line), (Level::Info, line.to_owned()));
+    }
+}
+
+#[test]
+fn level_words_at_the_front_are_known() {
+    for (line, level) in [
+        ("[TRACE] x", Level::Trace),
+        ("[DEBUG] x", Level::Debug),
+        ("[INFO] x", Level::Info),
+        ("[WARN]  x", Level::Warn),
+        ("[ERROR] x", Level::Error),
+        ("[error] x", Level::Error),
+        ("2026-01-02T15:04:05.000Z [WARN]  db: x", Level::Warn),
+        ("2026-01-02T15:04:05Z ERROR db: x", Level::Error),
+        ("ERROR:root:x", Level::Error),
+        ("WARNING: x", Level::Warn),
+        ("thread 'main' panicked at src/main.rs:1:1:", Level::Error),
+        ("an error in prose", Level::Info),
+        ("info about things", Level::Info),
+        ("", Level::Info),
+    ] {
+        assert_eq!(classify(line).0, level, "{line}");
+    }
+}
+
+#[test]
+fn after_a_go_panic_everything_unstructured_is_an_error() {
+    let mut classifier = Classifier::default();
+    assert_eq!(classifier.classify("before", 100).0, Level::Info);
+    assert_eq!(classifier.classify("panic: runtime error", 100).0, Level::Error);
+    assert_eq!(classifier.classify("goroutine 1 [running]:", 100).0, Level::Error);
+    assert_eq!(classifier.classify(r#"{"@level":"info","@message":"x"}"#, 100).0, Level::Info);
+}
+
+#[test]
+fn control_characters_are_made_visible() {
+    assert_eq!(visible("a\x1b[31mb\r\u{202e}c\td", 100), r"a\u{1b}[31mb\u{d}\u{202e}c	d");
+    assert_eq!(visible("Grüße 日本", 100), "Grüße 日本");
+}
+
+fn lines(limit: usize, chunks: &[&[u8]]) -> Vec<(Vec<u8>, u64)> {
+    let mut splitter = Splitter::new(limit);
+    let mut lines = Vec::new();
+    for chunk in chunks {
+        splitter.push(chunk, &mut |line| lines.push((line.bytes.to_vec(), line.cut)));
+    }
+    if let Some(line) = splitter.rest() {
+        lines.push((line.bytes.to_vec(), line.cut));
+    }
+    lines
+}
+
+#[test]
+fn long_lines_are_cut_and_the_cut_is_counted() {
+    let got = lines(4, &[b"abcdefg", b"h\nij\r\n\nxyz12"]);
+    let expected: Vec<(Vec<u8>, u64)> =
+        vec![(b"abcd".into(), 4), (b"ij".into(), 0), (b"".into(), 0), (b"xyz1".into(), 1)];
+    assert_eq!(got, expected);
+}
+
+proptest! {
+    #[test]
+    fn chunks_do_not_matter(text in proptest::collection::vec(any::<u8>(), 0..200), cuts in proptest::collection::vec(0usize..200, 0..5)) {
+        let mut cuts: Vec<_> = cuts.into_iter().map(|c| c.min(text.len())).collect();
+        cuts.sort_unstable();
+        let mut chunks = Vec::new();
+        let mut start = 0;
+        for cut in cuts {
+            chunks.push(&text[start..cut]);
+            start = cut;
+        }
+        chunks.push(&text[start..]);
+        prop_assert_eq!(lines(16, &chunks), lines(16, &[&text]));
+    }
+
+    #[test]
+    fn nothing_that_acts_survives_and_growth_is_bounded(line in any::<String>()) {
+        let (_, text) = Classifier::default().classify(&line, 200);
+        prop_assert!(!text.chars().any(|c| c.is_control() && c != '\t'));
+        prop_assert!(text.len() <= 200 + '…'.len_utf8());
+    }
+}
+
+fn sink() -> LogSink {
+    let settings = Settings {
+        runtime_dir: "/nowhere".into(),
+        log_dir: None,
+        data_dir: "/nowhere".into(),
+        uid_range: None,
+        start_concurrency: 1,
+        env_allow_list: Vec::new(),
+        log_limits: LogLimits::default(),
+    };
+    LogSink::new(&PluginName::new("p").unwrap(), &settings, Events::new())
+}
+
+fn reader(sink: &LogSink) -> (std::fs::File, PipeReader, Splitter, Scribe) {
+    let (read, write) = rustix::pipe::pipe().unwrap();
+    let scribe = Scribe::new(sink.clone(), 0, Stream::Stdout, LastWords::default());
+    (OwnedFd::into(write), PipeReader::new(read).unwrap(), Splitter::new(100), scribe)
+}
+
+#[tokio::test]
+async fn a_pipe_is_read_to_its_end() {
+    let sink = sink();
+    let (mut write, reader, splitter, scribe) = reader(&sink);
+    write.write_all(b"one\ntwo\nhalf").unwrap();
+    drop(write);
+    reader.drain(splitter, scribe, std::future::pending()).await;
+    let texts: Vec<_> = sink.tail().recent.into_iter().map(|line| line.text).collect();
+    assert_eq!(texts, ["one", "two", "half"]);
+}
+
+#[tokio::test]
+async fn a_pipe_that_a_grandchild_holds_is_given_up_once_the_process_is_gone() {
+    let sink = sink();
+    let (mut write, reader, splitter, scribe) = reader(&sink);
+    write.write_all(b"last words\n").unwrap();
+    // The writing end stays open, as a grandchild would keep it.
+    reader.drain(splitter, scribe, std::future::ready(())).await;
+    assert_eq!(sink.tail().recent.pop().unwrap().text, "last words");
+    drop(write);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flood_leaves_time_for_others_and_its_last_words_are_kept() {
+    let sink = sink();
+    let (mut write, reader, splitter, scribe) = reader(&sink);
+    let words = scribe.last_words.clone();
+    let writer = std::thread::spawn(move || {
+        for _ in 0..16 {
+            write.write_all(&b"\n".repeat(CHUNK_BYTES)).unwrap();
+        }
+        write.write_all(b"it broke\n").unwrap();
+    });
+    // Paused time goes on only when everybody waits: a reader that never does keeps it where it is.
+    let began = tokio::time::Instant::now();
+    reader.drain(splitter, scribe, std::future::pending()).await;
+    writer.join().unwrap();
+    assert!(began.elapsed() >= 10 * FLOOD_PAUSE, "{:?}", began.elapsed());
+    assert_eq!(words.get().unwrap(), "it broke");
+    assert!(sink.dropped() > 16 * CHUNK_BYTES as u64 - 10_000);
+}

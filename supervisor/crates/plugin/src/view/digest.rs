@@ -1,0 +1,102 @@
+//! Digests of what is executed.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+use super::tree::{self, Entry, MAX_BYTES, TreeError};
+
+/// How much is read at once.
+const CHUNK_BYTES: usize = 64 << 10;
+
+/// The SHA-256 of a file's content from its start, in lower-case hex; the file's position is at its end then.
+///
+/// # Errors
+/// When it cannot be read, or holds more than [`MAX_BYTES`].
+pub(crate) fn of_file(file: &mut File) -> io::Result<String> {
+    copy(file, &mut io::sink())
+}
+
+/// Copies a file's content from its start and returns the SHA-256 of exactly what was written.
+pub(crate) fn copy(from: &mut File, to: &mut dyn Write) -> io::Result<String> {
+    from.rewind()?;
+    let mut hash = Sha256::new();
+    let mut chunk = vec![0; CHUNK_BYTES];
+    let mut total: u64 = 0;
+    loop {
+        let read = match from.read(&mut chunk) {
+            Ok(0) => return Ok(hex::encode(hash.finalize())),
+            Ok(read) => read,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            Err(e) => return Err(e),
+        };
+        total += read as u64;
+        if total > MAX_BYTES {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the file grows while it is read"));
+        }
+        hash.update(&chunk[..read]);
+        to.write_all(&chunk[..read])?;
+    }
+}
+
+/// The digest of a directory: one SHA-256 over a record for each entry in the order of the walk.
+///
+/// A record is a letter (`d` directory, `f` file, `x` executable file, `l` link), the path below the root, NUL,
+/// the file's own SHA-256 in hex or the link's target, NUL. Paths hold no NUL, so no two trees share a text.
+/// Of modes only "executable" counts: the rest differs with every umask, and the view has its own.
+pub(crate) struct TreeDigest(Sha256);
+
+impl TreeDigest {
+    pub(crate) fn new() -> Self {
+        Self(Sha256::new())
+    }
+
+    fn record(&mut self, letter: u8, path: &Path, content: &[u8]) {
+        self.0.update([letter]);
+        self.0.update(path.as_os_str().as_bytes());
+        self.0.update([0]);
+        self.0.update(content);
+        self.0.update([0]);
+    }
+
+    pub(crate) fn directory(&mut self, path: &Path) {
+        self.record(b'd', path, b"");
+    }
+
+    pub(crate) fn file(&mut self, path: &Path, executable: bool, digest: &str) {
+        self.record(if executable { b'x' } else { b'f' }, path, digest.as_bytes());
+    }
+
+    pub(crate) fn link(&mut self, path: &Path, target: &Path) {
+        self.record(b'l', path, target.as_os_str().as_bytes());
+    }
+
+    pub(crate) fn finish(self) -> String {
+        hex::encode(self.0.finalize())
+    }
+}
+
+/// The digest of a directory as it lies there; `skip` is a name directly in it that does not count.
+///
+/// # Errors
+/// [`TreeError`] for everything that could not be part of a view either.
+pub(crate) fn of_tree(root: &Path, skip: Option<&OsStr>) -> Result<String, TreeError> {
+    let mut digest = TreeDigest::new();
+    tree::walk(root, skip, &mut |path, entry| {
+        match entry {
+            Entry::Dir => digest.directory(path),
+            Entry::File { file, executable } => {
+                let content =
+                    of_file(file).map_err(|source| TreeError::Io { path: root.join(path), source })?;
+                digest.file(path, executable, &content);
+            }
+            Entry::Link { target } => digest.link(path, target),
+        }
+        Ok(())
+    })?;
+    Ok(digest.finish())
+}

@@ -1,0 +1,322 @@
+//! Read-only views: what was checked is what runs.
+//!
+//! A script is opened by its interpreter, by path, after we looked at it, and a directory by whatever is in it.
+//! Both are copied, hashed while they are copied, and run from the copy, which only we can change:
+//!
+//! ```text
+//! <data_dir>/views/<supervisor>/     one for each runtime directory; its lock says whether it is in use
+//!   lock
+//!   1/  2/  …                        0750, ours; the group is the plugin's; files 0444 or 0555, directories 0555
+//! ```
+//!
+//! A script that only root may change, below `/usr` and the like, runs from where it lies: it may need what lies
+//! beside it, and is as safe as its interpreter.
+//!
+//! Views lie in the data directory because `/run`, where the runtime directory usually is, is often mounted
+//! noexec, and always lies in memory.
+
+pub(crate) mod digest;
+pub(crate) mod program;
+pub(crate) mod tree;
+pub(crate) mod trust;
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::fs::{Gid, Mode, OFlags, StatVfsMountFlags, fchmod, fchown, fstatvfs};
+use sha2::{Digest, Sha256};
+
+pub(crate) use program::ProgramError;
+pub(crate) use tree::TreeError;
+
+use crate::name::PluginName;
+use crate::rundir::{DirLock, LockError, obstacle, prepare_dir, remove_tree};
+use crate::settings::SetupError;
+use crate::spec::MANIFEST_FILE;
+use tree::{Entry, walk};
+
+const VIEWS_DIR: &str = "views";
+const LOCK_FILE: &str = "lock";
+
+/// Why there is no view. The texts end with what to do next.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum ViewError {
+    /// The source cannot be used.
+    #[error(transparent)]
+    Tree(#[from] TreeError),
+    /// The copy cannot be written.
+    #[error("cannot copy the plugin into {}: {source}; check that there is room", path.display())]
+    Copy {
+        /// The copy's path.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The plugin's uid cannot reach the copy.
+    #[error("{}: {problem}, or choose another state.data_dir", path.display())]
+    Unreachable {
+        /// The directory in the way.
+        path: PathBuf,
+        /// Why, and what to do.
+        problem: &'static str,
+    },
+    /// Nothing can be executed from where the copies lie.
+    #[error("{} is mounted noexec, so no script can run from there: choose another state.data_dir", path.display())]
+    NoExec {
+        /// Where the copies lie.
+        path: PathBuf,
+    },
+}
+
+/// What a view is made of.
+pub(crate) enum Source<'s> {
+    /// A directory plugin.
+    Directory(&'s Path),
+    /// One script, open, and its file name.
+    Script(&'s mut File, &'s OsStr),
+}
+
+/// All views of one supervisor.
+#[derive(Debug)]
+pub(crate) struct Views {
+    path: PathBuf,
+    dir: Arc<OwnedFd>,
+    next: AtomicU64,
+    /// The latest view of each plugin, each behind its own lock: a large copy holds up nobody else.
+    latest: Mutex<HashMap<PluginName, Arc<Latest>>>,
+    _lock: DirLock,
+}
+
+/// The latest view of one plugin.
+type Latest = Mutex<Option<Arc<View>>>;
+
+/// One view; removed when nobody uses it any more.
+#[derive(Debug)]
+pub(crate) struct View {
+    path: PathBuf,
+    digest: String,
+    name: String,
+    parent: Arc<OwnedFd>,
+    script: Option<OsString>,
+    gid: Option<u32>,
+}
+
+impl View {
+    /// Its root.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Of what is in it: a directory's digest, or a script's.
+    pub(crate) fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// Whether it still holds what was copied; without uids of their own plugins could change it.
+    fn is_intact(&self) -> bool {
+        let now = match &self.script {
+            None => digest::of_tree(&self.path, None).ok(),
+            Some(name) => {
+                File::open(self.path.join(name)).ok().and_then(|mut file| digest::of_file(&mut file).ok())
+            }
+        };
+        now.as_deref() == Some(&self.digest)
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        if let Err(error) = remove_tree(self.parent.as_fd(), &self.name) {
+            tracing::warn!(path = %self.path.display(), %error, "a plugin's copy cannot be removed");
+        }
+    }
+}
+
+impl Views {
+    /// Prepares the place for the views of the supervisor with this runtime directory, and clears what
+    /// supervisors left that are no longer there.
+    pub(crate) fn prepare(data_dir: &Path, runtime_dir: &Path) -> Result<Self, SetupError> {
+        // Whether plugins can get here is asked when the first needs to: programs that run by descriptor do not.
+        let views = prepare_dir(&data_dir.join(VIEWS_DIR), "state.data_dir", false)?;
+        let id = hex::encode(&Sha256::digest(runtime_dir.as_os_str().as_bytes())[..8]);
+        clear_abandoned(&views, &id);
+        let path = prepare_dir(&views.join(&id), "state.data_dir", false)?;
+        let lock = DirLock::take(&path.join(LOCK_FILE)).map_err(|error| match error {
+            LockError::Held { holder } => {
+                SetupError::AlreadyRunning { runtime_dir: runtime_dir.to_owned(), holder }
+            }
+            LockError::Io(source) => SetupError::Io { what: "lock", path: path.clone(), source },
+        })?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let dir = rustix::fs::open(&path, flags, Mode::empty()).map_err(|e| SetupError::Io {
+            what: "open",
+            path: path.clone(),
+            source: e.into(),
+        })?;
+        let this =
+            Self { path, dir: Arc::new(dir), next: AtomicU64::new(1), latest: Mutex::default(), _lock: lock };
+        this.clear();
+        Ok(this)
+    }
+
+    /// Removes every view. Those in use go when their processes do, or now: this is for start and shutdown.
+    pub(crate) fn clear(&self) {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let Ok(entries) = rustix::fs::Dir::read_from(&*self.dir) else { return };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            if name.to_bytes().iter().all(u8::is_ascii_digit)
+                && let Err(error) = remove_tree(self.dir.as_fd(), name)
+            {
+                tracing::warn!(name = %name.to_string_lossy(), %error, "a plugin's copy cannot be removed");
+            }
+        }
+    }
+
+    /// The view of a plugin as its source is now: the one there is if nothing changed, or a new copy. `gid` may
+    /// read it. Blocking; reads all of the source.
+    pub(crate) fn of(
+        &self,
+        plugin: &PluginName,
+        mut source: Source<'_>,
+        gid: Option<u32>,
+    ) -> Result<Arc<View>, ViewError> {
+        let slot = {
+            let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+            latest.entry(plugin.clone()).or_default().clone()
+        };
+        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(view) = &*slot {
+            let now = match &mut source {
+                Source::Directory(path) => digest::of_tree(path, Some(OsStr::new(MANIFEST_FILE)))?,
+                Source::Script(file, _) => digest::of_file(file)
+                    .map_err(|source| ViewError::Copy { path: view.path.clone(), source })?,
+            };
+            if now == view.digest && view.gid == gid && view.is_intact() {
+                return Ok(view.clone());
+            }
+        }
+        let view = Arc::new(self.build(source, gid)?);
+        *slot = Some(view.clone());
+        Ok(view)
+    }
+
+    fn build(&self, source: Source<'_>, gid: Option<u32>) -> Result<View, ViewError> {
+        let flags = fstatvfs(&*self.dir).map_err(|e| self.copy_error("", e))?.f_flag;
+        if flags.contains(StatVfsMountFlags::NOEXEC) {
+            return Err(ViewError::NoExec { path: self.path.clone() });
+        }
+        if gid.is_some()
+            && let Some((path, problem)) = obstacle(&self.path)
+        {
+            return Err(ViewError::Unreachable { path, problem });
+        }
+        let name = self.next.fetch_add(1, Ordering::Relaxed).to_string();
+        // From here on an error removes what was copied so far.
+        let mut view = View {
+            path: self.path.join(&name),
+            digest: String::new(),
+            name,
+            parent: self.dir.clone(),
+            script: None,
+            gid,
+        };
+        let root = view.path.clone();
+        std::fs::DirBuilder::new().mode(0o700).create(&root).map_err(|e| self.copy_error("", e))?;
+        view.digest = match source {
+            Source::Script(file, name) => {
+                view.script = Some(name.to_owned());
+                copy_file(file, &root.join(name), true)
+                    .map_err(|source| ViewError::Copy { path: root.join(name), source })?
+            }
+            Source::Directory(from) => copy_tree(from, &root)?,
+        };
+        let fd = File::open(&root).map_err(|e| self.copy_error("", e))?;
+        let mode = if let Some(gid) = gid {
+            fchown(&fd, None, Some(Gid::from_raw(gid))).map_err(|e| self.copy_error("", e))?;
+            0o750
+        } else {
+            0o500
+        };
+        fchmod(&fd, Mode::from_raw_mode(mode)).map_err(|e| self.copy_error("", e))?;
+        Ok(view)
+    }
+
+    fn copy_error(&self, below: &str, source: impl Into<io::Error>) -> ViewError {
+        ViewError::Copy { path: self.path.join(below), source: source.into() }
+    }
+}
+
+/// Copies a directory plugin, without its manifest, and returns the digest of the copy.
+fn copy_tree(from: &Path, to: &Path) -> Result<String, ViewError> {
+    let mut tree = digest::TreeDigest::new();
+    let mut directories = Vec::new();
+    let mut failed = None;
+    walk(from, Some(OsStr::new(MANIFEST_FILE)), &mut |path, entry| {
+        let target = to.join(path);
+        let copied = match entry {
+            Entry::Dir => {
+                tree.directory(path);
+                directories.push(target.clone());
+                std::fs::DirBuilder::new().mode(0o700).create(&target)
+            }
+            Entry::File { file, executable } => {
+                copy_file(file, &target, executable).map(|content| tree.file(path, executable, &content))
+            }
+            Entry::Link { target: leads_to } => {
+                tree.link(path, leads_to);
+                symlink(leads_to, &target)
+            }
+        };
+        copied.map_err(|source| {
+            // The walk only knows errors of the source, so it is stopped with one of those.
+            failed = Some(ViewError::Copy { path: target, source });
+            TreeError::TooLarge { path: from.to_owned() }
+        })
+    })
+    .map_err(|error| failed.take().unwrap_or(ViewError::Tree(error)))?;
+    // Innermost first, and only now: nothing can be put into a directory that nobody may write to.
+    for directory in directories.iter().rev() {
+        std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o555))
+            .map_err(|source| ViewError::Copy { path: directory.clone(), source })?;
+    }
+    Ok(tree.finish())
+}
+
+/// Copies one file and returns the digest of what was written.
+fn copy_file(from: &mut File, to: &Path, executable: bool) -> io::Result<String> {
+    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
+    let digest = digest::copy(from, &mut file)?;
+    file.set_permissions(std::fs::Permissions::from_mode(if executable { 0o555 } else { 0o444 }))?;
+    Ok(digest)
+}
+
+/// Removes the views of supervisors that are gone: the lock of theirs can be had.
+fn clear_abandoned(views: &Path, own_id: &str) {
+    let Ok(entries) = std::fs::read_dir(views) else { return };
+    for entry in entries.flatten() {
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        let ours = name.len() == own_id.len() && name.bytes().all(|b| b.is_ascii_hexdigit());
+        let path = views.join(&name);
+        if !ours || name == own_id || !path.symlink_metadata().is_ok_and(|m| m.is_dir()) {
+            continue;
+        }
+        let Ok(_lock) = DirLock::take(&path.join(LOCK_FILE)) else { continue };
+        let removed = File::open(views).and_then(|parent| remove_tree(parent.as_fd(), name.as_str()));
+        if let Err(error) = removed {
+            tracing::warn!(path = %path.display(), %error, "copies of an earlier supervisor cannot be removed");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,265 @@
+//! Walks a plugin's directory through descriptors: never by path, never through a symlink, never without end.
+
+use std::ffi::{CStr, OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, openat, readlinkat, statat};
+
+use super::trust;
+
+/// The most files, links and directories that a directory plugin may hold. 20,000 is several times a large
+/// virtual environment; what is beyond it is more likely a wrong directory, such as a home.
+pub(crate) const MAX_ENTRIES: usize = 20_000;
+
+/// The most bytes that its files may hold together: 1 GiB, which is copied at the first start.
+pub(crate) const MAX_BYTES: u64 = 1 << 30;
+
+/// How deep its directories may nest: each level holds one descriptor open while it is walked.
+pub(crate) const MAX_DEPTH: usize = 32;
+
+/// Where absolute symlinks may lead: programs and libraries that belong to the system.
+const SYSTEM_DIRS: [&str; 9] =
+    ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/alternatives", "/nix/store"];
+
+/// Why a directory cannot be a plugin.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TreeError {
+    /// Something in it cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Io {
+        /// What.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Somebody else may change something in it.
+    #[error("{} cannot be trusted: {problem}", path.display())]
+    Untrusted {
+        /// What.
+        path: PathBuf,
+        /// Who may, and what to do.
+        problem: String,
+    },
+    /// It is too large.
+    #[error("{} holds more than {MAX_ENTRIES} files or {} MiB: keep only what the plugin needs in it", path.display(), MAX_BYTES >> 20)]
+    TooLarge {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// It nests too deeply.
+    #[error("{} nests deeper than {MAX_DEPTH} directories: keep only what the plugin needs", path.display())]
+    TooDeep {
+        /// The innermost directory reached.
+        path: PathBuf,
+    },
+    /// A symlink leads out of it.
+    #[error("{} is a symbolic link to {}, outside the plugin's directory: replace it by a copy, or by a relative link that stays inside", path.display(), target.display())]
+    LinkOutside {
+        /// The link.
+        path: PathBuf,
+        /// Where it leads.
+        target: PathBuf,
+    },
+    /// A device, socket or pipe.
+    #[error("{} is neither a file, a directory nor a symbolic link: remove it", path.display())]
+    SpecialFile {
+        /// What.
+        path: PathBuf,
+    },
+}
+
+/// One thing in a directory, in the order of a sorted depth-first walk.
+#[derive(Debug)]
+pub(crate) enum Entry<'e> {
+    /// Before everything in it.
+    Dir,
+    /// A regular file.
+    File {
+        /// Open for reading, at its start.
+        file: &'e mut File,
+        /// Whether anybody may execute it.
+        executable: bool,
+    },
+    /// A symlink that stays inside or leads to the system's directories.
+    Link {
+        /// Where it leads, as written.
+        target: &'e Path,
+    },
+}
+
+/// Walks `root`, giving `visit` each entry with its path below the root; the root itself and `skip` (a name
+/// directly in the root) are left out.
+pub(crate) fn walk(
+    root: &Path,
+    skip: Option<&OsStr>,
+    visit: &mut dyn FnMut(&Path, Entry<'_>) -> Result<(), TreeError>,
+) -> Result<(), TreeError> {
+    let failed = |source: rustix::io::Errno| TreeError::Io { path: root.to_owned(), source: source.into() };
+    let fd = rustix::fs::open(root, dir_flags(), Mode::empty()).map_err(failed)?;
+    check_trust(root, &fstat(&fd).map_err(failed)?)?;
+    let mut walker = Walker { root, skip, visit, entries: 0, bytes: 0 };
+    walker.directory(fd, Path::new(""), 0)
+}
+
+fn dir_flags() -> OFlags {
+    OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
+}
+
+fn check_trust(path: &Path, stat: &rustix::fs::Stat) -> Result<(), TreeError> {
+    match trust::who_else_may_write(stat) {
+        Some(problem) => Err(TreeError::Untrusted { path: path.to_owned(), problem }),
+        None => Ok(()),
+    }
+}
+
+struct Walker<'w> {
+    root: &'w Path,
+    skip: Option<&'w OsStr>,
+    visit: &'w mut dyn FnMut(&Path, Entry<'_>) -> Result<(), TreeError>,
+    entries: usize,
+    bytes: u64,
+}
+
+impl Walker<'_> {
+    fn error(&self, relative: &Path, source: impl Into<io::Error>) -> TreeError {
+        TreeError::Io { path: self.root.join(relative), source: source.into() }
+    }
+
+    fn directory(&mut self, dir: OwnedFd, relative: &Path, depth: usize) -> Result<(), TreeError> {
+        if depth > MAX_DEPTH {
+            return Err(TreeError::TooDeep { path: self.root.join(relative) });
+        }
+        for name in self.sorted_names(&dir, relative)? {
+            if depth == 0 && self.skip == Some(name.as_os_str()) {
+                continue;
+            }
+            self.entry(&dir, &name, &relative.join(&name), depth)?;
+        }
+        Ok(())
+    }
+
+    fn sorted_names(&mut self, dir: &OwnedFd, relative: &Path) -> Result<Vec<OsString>, TreeError> {
+        let mut names = Vec::new();
+        for entry in Dir::read_from(dir).map_err(|e| self.error(relative, e))? {
+            let entry = entry.map_err(|e| self.error(relative, e))?;
+            let name: &CStr = entry.file_name();
+            if name == c"." || name == c".." {
+                continue;
+            }
+            self.entries += 1;
+            if self.entries > MAX_ENTRIES {
+                return Err(TreeError::TooLarge { path: self.root.to_owned() });
+            }
+            names.push(OsStr::from_bytes(name.to_bytes()).to_owned());
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    fn entry(&mut self, dir: &OwnedFd, name: &OsStr, relative: &Path, depth: usize) -> Result<(), TreeError> {
+        let seen = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|e| self.error(relative, e))?;
+        match FileType::from_raw_mode(seen.st_mode) {
+            FileType::Directory => {
+                let fd =
+                    openat(dir, name, dir_flags(), Mode::empty()).map_err(|e| self.error(relative, e))?;
+                let stat = fstat(&fd).map_err(|e| self.error(relative, e))?;
+                check_trust(&self.root.join(relative), &stat)?;
+                (self.visit)(relative, Entry::Dir)?;
+                self.directory(fd, relative, depth + 1)
+            }
+            FileType::RegularFile => {
+                // Should the file have been swapped for a pipe since, NONBLOCK keeps the opening from hanging.
+                let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+                let fd = openat(dir, name, flags, Mode::empty()).map_err(|e| self.error(relative, e))?;
+                let stat = fstat(&fd).map_err(|e| self.error(relative, e))?;
+                if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+                    return Err(TreeError::SpecialFile { path: self.root.join(relative) });
+                }
+                check_trust(&self.root.join(relative), &stat)?;
+                let executable = trust::is_executable(&stat);
+                // Counted by size before it is read; a file that grows meanwhile is caught by the copier.
+                self.bytes = self.bytes.saturating_add(u64::try_from(stat.st_size).unwrap_or(u64::MAX));
+                if self.bytes > MAX_BYTES {
+                    return Err(TreeError::TooLarge { path: self.root.to_owned() });
+                }
+                let mut file = File::from(fd);
+                (self.visit)(relative, Entry::File { file: &mut file, executable })
+            }
+            FileType::Symlink => {
+                let target = readlinkat(dir, name, Vec::new()).map_err(|e| self.error(relative, e))?;
+                let target = PathBuf::from(OsStr::from_bytes(target.as_bytes()));
+                if !link_may_stay(relative, &target) {
+                    return Err(TreeError::LinkOutside { path: self.root.join(relative), target });
+                }
+                (self.visit)(relative, Entry::Link { target: &target })
+            }
+            _ => Err(TreeError::SpecialFile { path: self.root.join(relative) }),
+        }
+    }
+}
+
+/// Whether a path without symlinks names something that belongs to the system: below one of its directories, and
+/// nobody but root may change it or its directory.
+pub(crate) fn is_system_file(real: &Path) -> bool {
+    let roots_alone =
+        |path: &Path| rustix::fs::stat(path).is_ok_and(|stat| stat.st_uid == 0 && stat.st_mode & 0o022 == 0);
+    SYSTEM_DIRS.iter().any(|dir| real.starts_with(dir))
+        && roots_alone(real)
+        && real.parent().is_some_and(roots_alone)
+}
+
+/// Whether a symlink at `link` (below the root) leads to the inside or to a system directory.
+///
+/// `..` may stand only at the front of a relative target: there it goes up from a real directory. Behind a
+/// name it would go up from wherever that name leads.
+fn link_may_stay(link: &Path, target: &Path) -> bool {
+    if target.is_absolute() {
+        return target.components().all(|c| matches!(c, Component::RootDir | Component::Normal(_)))
+            && SYSTEM_DIRS.iter().any(|dir| target.starts_with(dir));
+    }
+    let mut depth = link.components().count().saturating_sub(1);
+    let mut named = false;
+    for component in target.components() {
+        match component {
+            Component::CurDir => {}
+            Component::Normal(_) => named = true,
+            Component::ParentDir if !named && depth > 0 => depth -= 1,
+            _ => return false,
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_that_lead_out_are_told() {
+        for (link, target) in [
+            ("a", "b"),
+            ("a", "./b/c"),
+            ("d/a", "../b"),
+            ("bin/python", "/usr/bin/python3"),
+            ("lib64", "lib"),
+        ] {
+            assert!(link_may_stay(Path::new(link), Path::new(target)), "{link} -> {target}");
+        }
+        for (link, target) in [
+            ("a", "../b"),
+            ("d/a", "../../b"),
+            ("a", "b/../../c"),
+            ("a", "/etc/passwd"),
+            ("a", "/usr/../etc/passwd"),
+            ("a", "/usrlocal"),
+            ("a", "/"),
+        ] {
+            assert!(!link_may_stay(Path::new(link), Path::new(target)), "{link} -> {target}");
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Who else could change a file that we are about to run.
+
+use rustix::fs::Stat;
+
+/// Whether a mode bit is set; kept here because libc types the mode differently on each platform.
+fn has(stat: &Stat, bit: u32) -> bool {
+    stat.st_mode & bit != 0
+}
+
+/// Why somebody else may change this file or directory, or `None`.
+///
+/// "Somebody else" is everybody, or the members of a group that is neither root's nor, for an unprivileged
+/// supervisor, its own primary group: people whose umask is 002 have files that their own group may write.
+/// A sticky bit does not help: it lets everybody add a plugin. The owner is not looked at, because who may
+/// place plugins for us is the operator's choice.
+pub(crate) fn who_else_may_write(stat: &Stat) -> Option<String> {
+    if has(stat, 0o002) {
+        return Some("everybody may write to it; run chmod o-w on it".to_owned());
+    }
+    let uid = rustix::process::geteuid();
+    let own_group = !uid.is_root() && stat.st_gid == rustix::process::getegid().as_raw();
+    if has(stat, 0o020) && stat.st_gid != 0 && !own_group {
+        return Some(format!("members of group {} may write to it; run chmod g-w on it", stat.st_gid));
+    }
+    None
+}
+
+/// Whether anybody may execute this file.
+pub(crate) fn is_executable(stat: &Stat) -> bool {
+    has(stat, 0o111)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn problem(mode: u32) -> Option<String> {
+        let dir = tempfile::tempdir().unwrap();
+        let file = std::fs::File::create(dir.path().join("f")).unwrap();
+        file.set_permissions(std::fs::Permissions::from_mode(mode)).unwrap();
+        who_else_may_write(&rustix::fs::fstat(&file).unwrap())
+    }
+
+    #[test]
+    fn what_everybody_may_write_is_not_trusted() {
+        assert_eq!(problem(0o755), None);
+        assert_eq!(problem(0o700), None);
+        assert!(problem(0o757).unwrap().contains("everybody"));
+        assert!(problem(0o1777).unwrap().contains("everybody"));
+    }
+}

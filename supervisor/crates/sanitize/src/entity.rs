@@ -1,0 +1,117 @@
+//! What escapes spell: HTML references and hexadecimal digits, read from folded units.
+
+use crate::skeleton::{END, OTHER, Unit};
+
+/// Longest name in [`NAMED`].
+const MAX_NAME: usize = 12;
+
+/// The references that spell ASCII punctuation, white space or nothing visible, lower-cased. Others cannot take
+/// part in a shape.
+const NAMED: [(&[u8], char); 47] = [
+    (b"lt", '<'),
+    (b"gt", '>'),
+    (b"amp", '&'),
+    (b"quot", '"'),
+    (b"apos", '\''),
+    (b"lsqb", '['),
+    (b"lbrack", '['),
+    (b"rsqb", ']'),
+    (b"rbrack", ']'),
+    (b"lcub", '{'),
+    (b"lbrace", '{'),
+    (b"rcub", '}'),
+    (b"rbrace", '}'),
+    (b"vert", '|'),
+    (b"verbar", '|'),
+    (b"verticalline", '|'),
+    (b"sol", '/'),
+    (b"bsol", '\\'),
+    (b"colon", ':'),
+    (b"semi", ';'),
+    (b"num", '#'),
+    (b"grave", '`'),
+    (b"percnt", '%'),
+    (b"lowbar", '_'),
+    (b"underbar", '_'),
+    (b"equals", '='),
+    (b"hyphen", '-'),
+    (b"dash", '-'),
+    (b"lang", '<'),
+    (b"langle", '<'),
+    (b"rang", '>'),
+    (b"rangle", '>'),
+    (b"laquo", '<'),
+    (b"raquo", '>'),
+    (b"lsaquo", '<'),
+    (b"rsaquo", '>'),
+    (b"lobrk", '['),
+    (b"robrk", ']'),
+    (b"nbsp", ' '),
+    (b"ensp", ' '),
+    (b"emsp", ' '),
+    (b"thinsp", ' '),
+    (b"tab", '\t'),
+    (b"newline", '\n'),
+    (b"shy", '\u{ad}'),
+    (b"zwj", '\u{200d}'),
+    (b"zwnj", '\u{200c}'),
+];
+
+/// The references that HTML also takes without a semicolon, as far as they matter here.
+const WITHOUT_SEMICOLON: [(&[u8], char); 6] =
+    [(b"lt", '<'), (b"gt", '>'), (b"amp", '&'), (b"quot", '"'), (b"nbsp", ' '), (b"shy", '\u{ad}')];
+
+/// What `&body;` spells.
+pub(crate) fn with_semicolon(body: &[Unit]) -> Option<char> {
+    let (name, len) = bytes(body)?;
+    let name = &name[..len];
+    numeric(name).or_else(|| NAMED.iter().find(|(known, _)| *known == name).map(|&(_, c)| c))
+}
+
+/// What `&body` spells when `following` comes next and is no semicolon.
+pub(crate) fn without_semicolon(body: &[Unit], following: u8) -> Option<char> {
+    let (name, len) = bytes(body)?;
+    let name = &name[..len];
+    if let Some(c) = numeric(name) {
+        let hex = name[1] == b'x';
+        let goes_on = if hex { following.is_ascii_hexdigit() } else { following.is_ascii_digit() };
+        return (!goes_on).then_some(c);
+    }
+    WITHOUT_SEMICOLON.iter().find(|(known, _)| *known == name).map(|&(_, c)| c)
+}
+
+/// The character with the code that the units spell in hexadecimal.
+pub(crate) fn hex(digits: &[Unit]) -> Option<char> {
+    let mut code = 0u32;
+    for unit in digits {
+        code = code.checked_mul(16)?.checked_add(char::from(unit.byte).to_digit(16)?)?;
+    }
+    if digits.is_empty() { None } else { char::from_u32(code) }
+}
+
+fn numeric(name: &[u8]) -> Option<char> {
+    let (radix, digits) = match name {
+        [b'#', b'x', digits @ ..] => (16, digits),
+        [b'#', digits @ ..] => (10, digits),
+        _ => return None,
+    };
+    let mut code = 0u32;
+    for &digit in digits {
+        code = code.checked_mul(radix)?.checked_add(char::from(digit).to_digit(radix)?)?;
+    }
+    if digits.is_empty() { None } else { char::from_u32(code) }
+}
+
+fn bytes(body: &[Unit]) -> Option<([u8; MAX_NAME], usize)> {
+    let mut out = [0; MAX_NAME];
+    if body.is_empty() || body.len() > MAX_NAME {
+        return None;
+    }
+    for (slot, unit) in out.iter_mut().zip(body) {
+        if matches!(unit.byte, OTHER | END) {
+            return None;
+        }
+        *slot = unit.byte;
+    }
+    Some((out, body.len()))
+}

@@ -1,0 +1,157 @@
+//! JSON in, JSON of the same shape out: only string tokens are rewritten, everything between them is copied.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+
+/// How deep arrays and objects may nest. Tools' answers nest under 20; every level costs stack while parsing.
+pub const MAX_JSON_DEPTH: usize = 64;
+/// How large structured content may be, in bytes: as much as one message of the transport may hold by default.
+pub const MAX_JSON_BYTES: usize = 8 << 20;
+
+/// Whether the text is one JSON value within the limits, with no key twice in an object.
+pub(crate) fn is_valid(json: &str) -> bool {
+    if json.len() > MAX_JSON_BYTES {
+        return false;
+    }
+    let mut parser = serde_json::Deserializer::from_str(json);
+    Checked { depth: MAX_JSON_DEPTH }.deserialize(&mut parser).is_ok() && parser.end().is_ok()
+}
+
+/// Rewrites the strings of valid JSON, keys too. `sanitize` gets each decoded.
+pub(crate) fn rewrite<'t>(json: &'t str, mut sanitize: impl FnMut(&str) -> Option<String>) -> Cow<'t, str> {
+    let bytes = json.as_bytes();
+    let mut out = String::new();
+    let (mut copied, mut at) = (0, 0);
+    // In valid JSON every quote outside of a string begins one.
+    while let Some(open) = bytes[at..].iter().position(|&byte| byte == b'"').map(|found| at + found) {
+        let close = closing_quote(bytes, open + 1);
+        at = close + 1;
+        let raw = &json[open + 1..close];
+        let decoded = if raw.contains('\\') {
+            match serde_json::from_str::<String>(&json[open..at]) {
+                Ok(decoded) => Cow::Owned(decoded),
+                Err(_) => continue,
+            }
+        } else {
+            Cow::Borrowed(raw)
+        };
+        if let Some(clean) = sanitize(&decoded) {
+            out.push_str(&json[copied..open]);
+            write_string(&mut out, &clean);
+            copied = at;
+        }
+        if at >= bytes.len() {
+            break;
+        }
+    }
+    if copied == 0 {
+        return Cow::Borrowed(json);
+    }
+    out.push_str(&json[copied..]);
+    Cow::Owned(out)
+}
+
+/// The closing quote, or the end: valid JSON has one.
+fn closing_quote(bytes: &[u8], mut at: usize) -> usize {
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' => return at,
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    bytes.len().saturating_sub(1)
+}
+
+fn write_string(out: &mut String, text: &str) {
+    use fmt::Write as _;
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\0'..='\x1f' => {
+                let written = write!(out, "\\u{:04x}", u32::from(c));
+                debug_assert!(written.is_ok());
+            }
+            _ => out.push(c),
+        }
+    }
+    out.push('"');
+}
+
+/// Walks a value without building it; fails where it is too deep or has a key twice.
+#[derive(Clone, Copy)]
+struct Checked {
+    depth: usize,
+}
+
+impl Checked {
+    fn deeper<E: Error>(self) -> Result<Self, E> {
+        self.depth.checked_sub(1).map(|depth| Self { depth }).ok_or_else(|| E::custom("too deep"))
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Checked {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Checked {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        let inner = self.deeper()?;
+        while items.next_element_seed(inner)?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
+        let inner = self.deeper()?;
+        let mut seen = HashSet::new();
+        while let Some(key) = entries.next_key::<Cow<'de, str>>()? {
+            if !seen.insert(key.into_owned()) {
+                return Err(A::Error::custom("a key occurs twice"));
+            }
+            entries.next_value_seed(inner)?;
+        }
+        Ok(())
+    }
+}

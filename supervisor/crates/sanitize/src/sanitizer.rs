@@ -1,0 +1,196 @@
+//! The sanitizer itself: patterns, shapes and notes, run until nothing is left to do.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use crate::escape;
+use crate::json;
+use crate::patterns::{NOTICE, Patterns, SettingsError};
+use crate::scan::{Edit, What, scan};
+use crate::shapes::Ending;
+use crate::tally::{Family, Tally};
+
+/// How often patterns and shapes may take turns on one text. A replacement can make up a new match of another
+/// pattern, or a mark can; two rounds are the rule. Text that is still not settled then was made for that, and
+/// the notice takes its place.
+const MAX_ROUNDS: usize = 8;
+
+/// What operators may set.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// Regular expressions (syntax of the `regex` crate, linear time). What they match in the original text is
+    /// replaced by [`NOTICE`]. Empty by default. At most [`crate::MAX_PATTERNS`].
+    pub forbidden_patterns: Vec<String>,
+}
+
+/// Makes control syntax in untrusted text inert. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Sanitizer {
+    patterns: Option<Arc<Patterns>>,
+}
+
+impl Sanitizer {
+    /// A sanitizer with these settings.
+    ///
+    /// # Errors
+    ///
+    /// Names every pattern that is invalid, too large, or matches the empty string, the notice, or a mark or
+    /// note that sanitizing inserts.
+    pub fn new(settings: &Settings) -> Result<Self, SettingsError> {
+        Ok(Self { patterns: Patterns::new(&settings.forbidden_patterns)?.map(Arc::new) })
+    }
+
+    /// The text with all control syntax inert. Clean text comes back borrowed, byte for byte.
+    pub fn text<'t>(&self, text: &'t str, tally: &mut Tally) -> Cow<'t, str> {
+        self.settle(text, Ending::Open, tally)
+    }
+
+    /// JSON of the same shape in which every string, keys too, is inert, as is the text as a whole. Numbers,
+    /// order and white space stay as they are; clean JSON comes back borrowed.
+    ///
+    /// None if the text is not one JSON value within [`crate::MAX_JSON_DEPTH`] and [`crate::MAX_JSON_BYTES`], has
+    /// a key twice in one object or would have after sanitizing, or if a forbidden pattern matches across
+    /// strings. The caller then treats it as text.
+    pub fn json<'t>(&self, json: &'t str, tally: &mut Tally) -> Option<Cow<'t, str>> {
+        if !json::is_valid(json) {
+            return None;
+        }
+        let mut counted = Tally::default();
+        let mut current = Cow::Borrowed(json);
+        for _ in 0..MAX_ROUNDS {
+            let rewritten =
+                json::rewrite(&current, |string| match self.settle(string, Ending::Closed, &mut counted) {
+                    Cow::Borrowed(_) => None,
+                    Cow::Owned(clean) => Some(clean),
+                });
+            let edits = scan(&rewritten, Ending::Closed);
+            let next = match (rewritten, edits.is_empty()) {
+                (Cow::Borrowed(_), true) => None,
+                (Cow::Owned(rewritten), true) => Some(rewritten),
+                (rewritten, false) => Some(escape::apply(&rewritten, &edits, &mut counted)),
+            };
+            let Some(next) = next else {
+                if self.patterns.as_ref().is_some_and(|patterns| patterns.find(&current).is_some()) {
+                    return None;
+                }
+                if matches!(current, Cow::Owned(_)) && !json::is_valid(&current) {
+                    return None;
+                }
+                tally.merge(&counted);
+                return Some(current);
+            };
+            current = Cow::Owned(next);
+        }
+        None
+    }
+
+    /// For a string shown on one line (log lines, names, descriptions in a terminal): like [`Self::text`], and
+    /// line breaks, tabs and every other control character come out visible (`\n`, `␛`, `(U+2028)`).
+    pub fn line<'t>(&self, text: &'t str, tally: &mut Tally) -> Cow<'t, str> {
+        let clean = self.text(text, tally);
+        if !clean.contains(is_line_control) {
+            return clean;
+        }
+        let mut out = String::with_capacity(clean.len() + 16);
+        for c in clean.chars() {
+            match c {
+                '\n' => out.push_str("\\n"),
+                '\r' => out.push_str("\\r"),
+                '\t' => out.push_str("\\t"),
+                c if is_line_control(c) => escape::write_note(&mut out, c, 1),
+                c => out.push(c),
+            }
+            if is_line_control(c) {
+                tally.add(Family::Control);
+            }
+        }
+        // The escapes are text like any other: what they make of their neighbours is judged once more.
+        Cow::Owned(self.text(&out, tally).into_owned())
+    }
+
+    /// Whether [`Self::text`] would change nothing.
+    pub fn is_clean(&self, text: &str) -> bool {
+        self.first_finding(text).is_none()
+    }
+
+    /// The longest length, at most `max_bytes`, at which sanitized text can be cut so that the part in front is
+    /// clean by itself: at a character boundary, not inside a mark or a note, and not behind the first half of
+    /// a token that other text could complete.
+    pub fn safe_cut(&self, sanitized: &str, max_bytes: usize) -> usize {
+        if sanitized.len() <= max_bytes {
+            return sanitized.len();
+        }
+        let mut cut = sanitized.floor_char_boundary(max_bytes);
+        cut = before_torn_note(sanitized, cut);
+        if sanitized[..cut].ends_with('\r') {
+            cut -= 1;
+        }
+        // Each round ends in front of the opener that the cut laid bare, so it gets shorter; what is sanitized
+        // takes one or two.
+        while let Some(finding) = self.first_finding(&sanitized[..cut]) {
+            cut = sanitized[..finding].char_indices().next_back().map_or(0, |(start, _)| start);
+            cut = before_torn_note(sanitized, cut);
+        }
+        cut
+    }
+
+    fn settle<'t>(&self, text: &'t str, ending: Ending, tally: &mut Tally) -> Cow<'t, str> {
+        let mut current = Cow::Borrowed(text);
+        for _ in 0..MAX_ROUNDS {
+            let mut settled = true;
+            if let Some(patterns) = &self.patterns
+                && let Cow::Owned(replaced) = patterns.replace(&current, tally)
+            {
+                current = Cow::Owned(replaced);
+                settled = false;
+            }
+            let edits = scan(&current, ending);
+            if !edits.is_empty() {
+                current = Cow::Owned(escape::apply(&current, &edits, tally));
+                settled = false;
+            }
+            if settled {
+                return current;
+            }
+        }
+        tally.add(Family::Pattern);
+        Cow::Borrowed(NOTICE)
+    }
+
+    /// Where the first change would be made.
+    fn first_finding(&self, text: &str) -> Option<usize> {
+        let pattern = self.patterns.as_ref().and_then(|patterns| patterns.find(text));
+        let edit = scan(text, Ending::Open).first().map(begins_at);
+        pattern.into_iter().chain(edit).min()
+    }
+}
+
+/// Where what an edit is about begins, at the latest.
+fn begins_at(edit: &Edit) -> usize {
+    match edit.what {
+        What::Mark(_) | What::Note { .. } => edit.at,
+    }
+}
+
+fn is_line_control(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')
+}
+
+/// If the cut falls into a note such as `(U+200B ×3)`, the place in front of it.
+fn before_torn_note(text: &str, cut: usize) -> usize {
+    /// The longest note: `(U+E0FFF ×8388608)`.
+    const MAX_NOTE: usize = 24;
+    let from = text.floor_char_boundary(cut.saturating_sub(MAX_NOTE));
+    match text[from..cut].rfind("(U+") {
+        Some(open) if !text[from + open..cut].contains(')') && is_note(&text[from + open..]) => from + open,
+        _ => cut,
+    }
+}
+
+fn is_note(text: &str) -> bool {
+    let Some(body) = text.strip_prefix("(U+").and_then(|rest| rest.split_once(')')).map(|(body, _)| body)
+    else {
+        return false;
+    };
+    body.chars().all(|c| c.is_ascii_hexdigit() || matches!(c, ' ' | '×'))
+}

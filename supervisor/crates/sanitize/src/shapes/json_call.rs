@@ -1,0 +1,149 @@
+//! JSON that a client takes for a call: the keys `tool_calls`, `function_call`, `functionCall`, and `type` with
+//! the value `function`, `tool_use` or `function_call` in an object whose other keys make it a call.
+
+use super::object::{MAX_OBJECT, Reader};
+use super::{Ending, Name, Verdict};
+use crate::skeleton::{END, Window};
+use crate::tally::Family;
+
+const CALL_KEYS: [&str; 9] = [
+    "tool_calls",
+    "toolcalls",
+    "function_call",
+    "functioncall",
+    "function_calls",
+    "functioncalls",
+    "tooluse",
+    "tool_use",
+    "tool_call",
+];
+const CALL_TYPES: [&str; 10] = [
+    "function",
+    "tool_use",
+    "function_call",
+    "tool_call",
+    "custom_tool_call",
+    "server_tool_use",
+    "mcp_tool_use",
+    "mcp_call",
+    "tool_result",
+    "function_call_output",
+];
+/// Siblings of `type` that make an object a call.
+const CALL_SIBLINGS: [&str; 9] = [
+    "function",
+    "arguments",
+    "args",
+    "input",
+    "call_id",
+    "tool_call_id",
+    "tool_use_id",
+    "parameters",
+    "server_label",
+];
+/// Siblings that calls have besides `name`. An object with a name and nothing but these is a call; an ABI or a
+/// syntax tree has others.
+const PLAIN_SIBLINGS: [&str; 6] = ["type", "name", "id", "index", "status", "role"];
+
+/// What sibling searches may read in one text altogether, so that the work stays linear.
+pub(crate) struct Budget(usize);
+
+impl Budget {
+    pub(crate) fn new(text: &str) -> Self {
+        Self(text.len().saturating_mul(4).saturating_add(4 * MAX_OBJECT))
+    }
+}
+
+/// Judges a `"`.
+pub(crate) fn json_call(window: &mut Window<'_, '_>, ending: Ending, budget: &mut Budget) -> Verdict {
+    let at = window.end_of(0);
+    let mark = Verdict::Mark { at, family: Family::JsonCall };
+    let open = ending == Ending::Open;
+    let start = window.skip_space(1);
+    let key = Name::read(window, start, true);
+    let quote = window.skip_space(key.next);
+    match window.get(quote) {
+        b'"' => {}
+        END if open && key.len > 0 && (starts_any(&CALL_KEYS, &key) || "type".starts_with(key.as_str())) => {
+            return mark;
+        }
+        _ => return Verdict::Clean,
+    }
+    let is_type = key.as_str() == "type";
+    if !is_type && !CALL_KEYS.contains(&key.as_str()) {
+        return Verdict::Clean;
+    }
+    let colon = window.skip_space(quote + 1);
+    match window.get(colon) {
+        b':' => {}
+        END if open => return mark,
+        _ => return Verdict::Clean,
+    }
+    let value = window.skip_space(colon + 1);
+    match window.get(value) {
+        END if open => return mark,
+        b'[' | b'{' if !is_type => return mark,
+        b'"' if !is_type => return mark,
+        b'"' => {}
+        _ => return Verdict::Clean,
+    }
+    let at = window.end_of(value);
+    let mark = Verdict::Mark { at, family: Family::JsonCall };
+    let start = window.skip_space(value + 1);
+    let kind = Name::read(window, start, true);
+    let close = window.skip_space(kind.next);
+    match window.get(close) {
+        b'"' if CALL_TYPES.contains(&kind.as_str()) => {}
+        END if open && starts_any(&CALL_TYPES, &kind) => return mark,
+        _ => return Verdict::Clean,
+    }
+    let (before, after) = (window.from, window.end_of(close));
+    if is_no_call(window.text, before, after, budget) { Verdict::Clean } else { mark }
+}
+
+fn starts_any(known: &[&str], name: &Name) -> bool {
+    known.iter().any(|known| known.starts_with(name.as_str()))
+}
+
+/// Whether the object around `"type": "…"` provably is something else. What cannot be read as strict JSON, or
+/// not within the bounds, proves nothing.
+fn is_no_call(text: &str, before: usize, after: usize, budget: &mut Budget) -> bool {
+    /// JSON in a string in a string in a string: deeper nesting proves nothing.
+    const MAX_ESCAPES: usize = 7;
+    let bytes = text.as_bytes();
+    if bytes[before] != b'"' {
+        return false;
+    }
+    // JSON inside a JSON string has its quotes behind backslashes; as many of them as here delimit strings.
+    let own = bytes[..before].iter().rev().take(MAX_ESCAPES + 1).take_while(|&&byte| byte == b'\\').count();
+    if own > MAX_ESCAPES {
+        return false;
+    }
+    let before = before - own;
+    let mut siblings = Siblings::default();
+    let mut reader = Reader::new(bytes, own, &mut budget.0);
+    let complete =
+        reader.forward(after, &mut siblings).is_some() && reader.backward(before, &mut siblings).is_some();
+    complete && !siblings.call && !(siblings.name && siblings.plain)
+}
+
+pub(super) struct Siblings {
+    call: bool,
+    name: bool,
+    plain: bool,
+}
+
+impl Default for Siblings {
+    fn default() -> Self {
+        Self { call: false, name: false, plain: true }
+    }
+}
+
+impl Siblings {
+    pub(super) fn add(&mut self, key: &[u8]) {
+        let is = |known: &&str| known.as_bytes().eq_ignore_ascii_case(key);
+        self.call |= CALL_SIBLINGS.iter().any(is) || key.contains(&b'\\') || !key.is_ascii();
+        self.name |= key.eq_ignore_ascii_case(b"name");
+        self.plain &= PLAIN_SIBLINGS.iter().any(is);
+    }
+}

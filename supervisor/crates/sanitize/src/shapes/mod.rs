@@ -1,0 +1,150 @@
+//! The shapes of control syntax, one file a kind. Each looks at a [`Window`] of the skeleton that begins at a
+//! possible opener and says what is to be done there.
+
+mod bracket;
+mod json_call;
+mod line;
+mod object;
+mod tag;
+
+use crate::names;
+use crate::skeleton::{END, Window};
+use crate::tally::Family;
+
+pub(crate) use bracket::{bracket, tilde};
+pub(crate) use json_call::{Budget, json_call};
+pub(crate) use line::{LineStart, React, Role, fence, heading, line_start};
+pub(crate) use tag::{closing_bar, tag};
+
+/// What one opener turned out to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Not control syntax.
+    Clean,
+    /// Control syntax: insert a mark at this offset of the original.
+    Mark { at: usize, family: Family },
+    /// The closer of a name that everyday text uses too: marked, and so are the openers waiting for it.
+    Closer { at: usize, family: Family, key: u64 },
+    /// The opener of such a name: marked if its closer follows.
+    Opener { at: usize, family: Family, key: u64 },
+}
+
+/// What comes behind the last character of the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// Unknown: other text may be put behind it, so an unfinished delimiter counts.
+    Open,
+    /// The closing quote of a JSON string.
+    Closed,
+}
+
+/// Longest name a delimiter is read for; the longest in use has 36 characters.
+const MAX_NAME: usize = 64;
+
+/// A name, folded, with what was skipped inside it.
+#[derive(Debug)]
+pub(crate) struct Name {
+    bytes: [u8; MAX_NAME],
+    len: usize,
+    /// Index of the unit that ended it.
+    next: usize,
+    /// White space was dropped inside.
+    spaced: bool,
+}
+
+impl Name {
+    /// Reads letters, digits, `_` and `-`. White space is dropped beside `_` only, or anywhere if `loose`.
+    /// A name that is too long comes out empty.
+    fn read(window: &mut Window<'_, '_>, mut index: usize, loose: bool) -> Self {
+        let mut name = Self { bytes: [0; MAX_NAME], len: 0, next: index, spaced: false };
+        loop {
+            let mut byte = window.get(index);
+            if matches!(byte, b' ' | b'\n') && name.len > 0 {
+                let beyond = window.skip_space(index);
+                let further = window.get(beyond);
+                if is_name(further) && (loose || further == b'_' || name.bytes[name.len - 1] == b'_') {
+                    name.spaced = true;
+                    (index, byte) = (beyond, further);
+                }
+            }
+            name.next = index;
+            if !is_name(byte) {
+                return name;
+            }
+            if name.len == MAX_NAME {
+                name.len = 0;
+                return name;
+            }
+            name.bytes[name.len] = byte;
+            name.len += 1;
+            index += 1;
+        }
+    }
+
+    fn as_str(&self) -> &str {
+        core::str::from_utf8(&self.bytes[..self.len]).unwrap_or_default()
+    }
+
+    /// Distinguishes names well enough to pair openers with closers.
+    fn key(&self) -> u64 {
+        self.bytes[..self.len].iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        })
+    }
+}
+
+fn is_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
+}
+
+/// Whether `ident =` stands at `index`: the first attribute of a tag.
+fn attribute(window: &mut Window<'_, '_>, index: usize, ending: Ending) -> bool {
+    let name = Name::read(window, index, false);
+    if name.len == 0 {
+        return false;
+    }
+    let beyond = window.skip_space(name.next);
+    match window.get(beyond) {
+        b'=' => true,
+        END => ending == Ending::Open,
+        _ => false,
+    }
+}
+
+/// Whether a call's arguments may begin at `index`.
+fn payload(window: &mut Window<'_, '_>, index: usize) -> bool {
+    let index = window.skip_space(index);
+    match window.get(index) {
+        b'{' => true,
+        b'[' => {
+            let inner = window.skip_space(index + 1);
+            matches!(window.get(inner), b'{' | b'"')
+        }
+        _ => false,
+    }
+}
+
+/// Whether the text ends inside a name that may become a suspicious one.
+fn unfinished(next: u8, name: &Name, ending: Ending) -> bool {
+    next == END && ending == Ending::Open && (name.len == 0 || names::may_become(name.as_str()))
+}
+
+/// Whether source code would spell a type this way: `Vec<ToolCall>`. Mixed case meant to evade has shorter humps.
+fn is_type_name(spelled: &str) -> bool {
+    let mut hump = 0;
+    let mut any = false;
+    for byte in spelled.bytes() {
+        match byte {
+            b'A'..=b'Z' if any && hump < 3 => return false,
+            b'A'..=b'Z' => (hump, any) = (1, true),
+            b'a'..=b'z' | b'0'..=b'9' if any => hump += 1,
+            _ => return false,
+        }
+    }
+    any && hump >= 3
+}
+
+/// Whether the character in front makes `<` or `[` a type argument or an index.
+fn follows_identifier(before: Option<char>) -> bool {
+    before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | ')' | ']' | ':'))
+}

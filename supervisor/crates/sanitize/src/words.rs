@@ -1,0 +1,190 @@
+//! The words that names of control syntax are made of.
+
+/// Words that speak of tools and calls or name a turn.
+pub(crate) const TOOLISH: [&str; 36] = [
+    "action",
+    "actions",
+    "arg",
+    "args",
+    "argument",
+    "arguments",
+    "assistant",
+    "call",
+    "calls",
+    "func",
+    "function",
+    "functions",
+    "human",
+    "inst",
+    "instruction",
+    "instructions",
+    "invoke",
+    "observation",
+    "parameter",
+    "parameters",
+    "plugin",
+    "plugins",
+    "reasoning",
+    "structured",
+    "sys",
+    "system",
+    "think",
+    "thinking",
+    "thought",
+    "tool",
+    "toolcall",
+    "toolcalls",
+    "toolkit",
+    "tools",
+    "untrusted",
+    "user",
+];
+
+/// Words that keep a name suspicious when it is made of these and toolish ones only.
+pub(crate) const COMPANIONS: [&str; 56] = [
+    "answer",
+    "available",
+    "begin",
+    "block",
+    "channel",
+    "choice",
+    "code",
+    "content",
+    "context",
+    "data",
+    "delta",
+    "end",
+    "exec",
+    "execute",
+    "external",
+    "final",
+    "header",
+    "input",
+    "inputs",
+    "json",
+    "key",
+    "list",
+    "mcp",
+    "message",
+    "messages",
+    "of",
+    "output",
+    "outputs",
+    "payload",
+    "prompt",
+    "python",
+    "query",
+    "reminder",
+    "request",
+    "requests",
+    "response",
+    "responses",
+    "result",
+    "results",
+    "role",
+    "scratchpad",
+    "section",
+    "sep",
+    "separator",
+    "server",
+    "settings",
+    "start",
+    "stop",
+    "text",
+    "token",
+    "turn",
+    "use",
+    "uses",
+    "using",
+    "value",
+    "xml",
+];
+
+/// Pairs of neighbouring words that only control syntax uses, whatever else the name holds.
+pub(crate) const CORE_PAIRS: [(&str, &str); 42] = [
+    ("tool", "call"),
+    ("tool", "calls"),
+    ("tools", "call"),
+    ("tools", "calls"),
+    ("tool", "use"),
+    ("tool", "uses"),
+    ("tool", "result"),
+    ("tool", "results"),
+    ("tool", "response"),
+    ("tool", "responses"),
+    ("tool", "output"),
+    ("tool", "outputs"),
+    ("tool", "code"),
+    ("tool", "request"),
+    ("tool", "requests"),
+    ("mcp", "tool"),
+    ("available", "tools"),
+    ("function", "call"),
+    ("function", "calls"),
+    ("function", "result"),
+    ("function", "results"),
+    ("function", "response"),
+    ("function", "output"),
+    ("plugin", "output"),
+    ("plugin", "outputs"),
+    ("structured", "output"),
+    ("structured", "content"),
+    ("system", "prompt"),
+    ("system", "reminder"),
+    ("system", "instruction"),
+    ("system", "message"),
+    ("arg", "key"),
+    ("arg", "value"),
+    ("tool", "error"),
+    ("bos", "token"),
+    ("eos", "token"),
+    ("pad", "token"),
+    ("start", "of"),
+    ("end", "of"),
+    ("begin", "of"),
+    ("im", "start"),
+    ("im", "end"),
+];
+
+/// Names of one word that no word above begins: what an unfinished name may become.
+pub(crate) const WHOLE_NAMES: [&str; 19] = [
+    "bos",
+    "ctrl",
+    "developer",
+    "endofturn",
+    "eop",
+    "extra",
+    "pad",
+    "reserved",
+    "sop",
+    "special",
+    "startofturn",
+    "unused",
+    "endoftext",
+    "eos",
+    "fcall",
+    "functioncall",
+    "im",
+    "pluginoutput",
+    "toolresponse",
+];
+
+/// For each first letter, the second letters of all words above.
+pub(crate) static SECOND_LETTERS: [u32; 26] = {
+    let mut table = [0; 26];
+    add_words(&mut table, &TOOLISH);
+    add_words(&mut table, &COMPANIONS);
+    add_words(&mut table, &WHOLE_NAMES);
+    // `s` alone is a tag too, and whatever comes second is white space or the end of the tag.
+    table[(b's' - b'a') as usize] |= 1 << 31;
+    table
+};
+
+const fn add_words(table: &mut [u32; 26], words: &[&str]) {
+    let mut index = 0;
+    while index < words.len() {
+        let word = words[index].as_bytes();
+        table[(word[0] - b'a') as usize] |= 1 << (word[1] - b'a');
+        index += 1;
+    }
+}

@@ -1,0 +1,134 @@
+//! The promises of the crate, on arbitrary text and on text grown from tokens and evasions.
+
+mod common;
+
+use std::borrow::Cow;
+
+use common::grow::{arbitrary, grown};
+use common::oracle::{check, fuzz_one, survivors};
+use proptest::collection::{btree_map, vec};
+use proptest::prelude::*;
+use serde_json::Value;
+use talon_sanitize::{Sanitizer, Tally};
+
+fn clean(text: &str) -> String {
+    Sanitizer::default().text(text, &mut Tally::default()).into_owned()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(1000), max_shrink_iters: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn text_comes_out_safe_settled_and_complete(text in arbitrary()) {
+        check(&text);
+    }
+
+    #[test]
+    fn any_bytes_do(data in vec(any::<u8>(), 0..200)) {
+        fuzz_one(&data);
+    }
+
+    #[test]
+    fn every_prefix_is_safe(text in grown()) {
+        let out = clean(&text);
+        for (end, _) in out.char_indices() {
+            prop_assert!(survivors(&out[..end]).is_empty(), "{:?} of {out:?}", &out[..end]);
+        }
+    }
+
+    #[test]
+    fn a_safe_cut_leaves_clean_text(text in grown(), max in 0usize..120) {
+        let sanitizer = Sanitizer::default();
+        let out = clean(&text);
+        let cut = sanitizer.safe_cut(&out, max);
+        prop_assert!(cut <= max.min(out.len()));
+        prop_assert!(cut == out.len() || sanitizer.is_clean(&out[..cut]), "{:?} of {out:?}", &out[..cut]);
+    }
+
+    #[test]
+    fn two_outputs_together_are_safe(one in grown(), two in grown()) {
+        let (one, two) = (clean(&one), clean(&two));
+        prop_assert!(survivors(&format!("{one}{two}")).is_empty(), "{one:?} and {two:?}");
+        prop_assert!(survivors(&format!("{one}\n{two}")).is_empty(), "{one:?} and {two:?}");
+    }
+
+    #[test]
+    fn text_without_openers_is_not_touched(text in "[a-zA-Z0-9 .,;!?()éßжж字あ한\n-]{0,80}") {
+        let sanitizer = Sanitizer::default();
+        prop_assert!(matches!(sanitizer.text(&text, &mut Tally::default()), Cow::Borrowed(same) if same == text));
+    }
+
+    #[test]
+    fn json_keeps_its_shape(value in json(), pretty in any::<bool>()) {
+        let text = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) };
+        let text = text.expect("a value of strings and numbers");
+        let sanitizer = Sanitizer::default();
+        let Some(out) = sanitizer.json(&text, &mut Tally::default()) else {
+            // Only keys that would fall together are refused.
+            prop_assert!(text.contains("U+") || text.contains('·') || !text.is_ascii() || text.contains('\\'), "{text}");
+            return Ok(());
+        };
+        let after: Value = serde_json::from_str(&out).expect("still JSON");
+        prop_assert!(same_shape(&value, &after), "{text} became {out}");
+        prop_assert!(survivors(&out).is_empty(), "{:?} in {out}", survivors(&out));
+        prop_assert_eq!(sanitizer.json(&out, &mut Tally::default()), Some(Cow::Borrowed(&*out)));
+        strings(&after, &mut |string| {
+            let inside = format!("x{string}x");
+            assert!(survivors(string).is_empty(), "{inside:?}");
+        });
+    }
+}
+
+fn json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::Bool),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        grown().prop_map(Value::String),
+    ];
+    leaf.prop_recursive(4, 24, 5, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..5).prop_map(Value::Array),
+            btree_map(key(), inner, 0..5).prop_map(|entries| Value::Object(entries.into_iter().collect())),
+        ]
+    })
+}
+
+fn key() -> impl Strategy<Value = String> {
+    prop_oneof![
+        grown(),
+        prop::sample::select(&["type", "name", "tool_calls", "function", "arguments"][..])
+            .prop_map(str::to_owned),
+    ]
+}
+
+fn same_shape(before: &Value, after: &Value) -> bool {
+    match (before, after) {
+        (Value::String(_), Value::String(_)) => true,
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_shape(a, b))
+        }
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.values().zip(b.values()).all(|(a, b)| same_shape(a, b))
+        }
+        // serde_json reads the last digit of some floats differently than it wrote it.
+        (Value::Number(a), Value::Number(b)) => match (a.as_f64(), b.as_f64()) {
+            (Some(a), Some(b)) => (a - b).abs() <= a.abs() * 1e-12,
+            _ => a == b,
+        },
+        (a, b) => a == b,
+    }
+}
+
+fn strings(value: &Value, each: &mut impl FnMut(&str)) {
+    match value {
+        Value::String(string) => each(string),
+        Value::Array(items) => items.iter().for_each(|item| strings(item, each)),
+        Value::Object(entries) => entries.iter().for_each(|(key, item)| {
+            each(key);
+            strings(item, each);
+        }),
+        _ => {}
+    }
+}

@@ -1,0 +1,177 @@
+//! The connection to a supervisor, and what its gRPC errors mean for an exit code.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use hyper_util::rt::TokioIo;
+use talon_proto::host::host_client::HostClient;
+use tokio::net::UnixStream;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Status};
+
+use super::failure::Failure;
+use super::{Global, socket};
+use crate::exit;
+use crate::host::{FRAME_BYTES, WINDOW_BYTES, path::ShortPath};
+
+/// The longest answer a client takes. Answers are bounded by the supervisor's configuration; this is only a
+/// backstop against a configuration of gigabytes.
+const MAX_ANSWER_BYTES: usize = 256 << 20;
+
+/// A connected client and where it is connected to.
+pub(super) struct Client {
+    pub(super) host: HostClient<Channel>,
+    path: PathBuf,
+}
+
+impl Client {
+    /// Connects, or says how to get a supervisor.
+    pub(super) async fn connect(global: &Global) -> Result<Self, Failure> {
+        Self::connect_to(socket::find(global)?).await
+    }
+
+    pub(super) async fn connect_to(path: PathBuf) -> Result<Self, Failure> {
+        // The first connection is made here, where its error is still an io::Error; the channel gets it ready-made.
+        let first = dial(&path).await.map_err(|error| unreachable(&path, &error))?;
+        let mut first = Some(first);
+        let again = path.clone();
+        let connector = tower::service_fn(move |_| {
+            let (first, path) = (first.take(), again.clone());
+            async move {
+                let stream = match first {
+                    Some(stream) => stream,
+                    None => dial(&path).await?,
+                };
+                Ok::<_, io::Error>(TokioIo::new(stream))
+            }
+        });
+        let channel = Endpoint::from_static("http://talon.invalid")
+            .initial_stream_window_size(WINDOW_BYTES)
+            .initial_connection_window_size(WINDOW_BYTES)
+            .max_frame_size(FRAME_BYTES)
+            .connect_with_connector(connector)
+            .await
+            .map_err(|error| {
+                Failure::new(
+                    exit::UNREACHABLE,
+                    format!(
+                        "{} closed the connection at once ({}): it may have too many clients; try again, or see \
+                         the supervisor's log",
+                        path.display(),
+                        chain(&error)
+                    ),
+                )
+            })?;
+        let host = HostClient::new(channel).max_decoding_message_size(MAX_ANSWER_BYTES);
+        Ok(Self { host, path })
+    }
+
+    /// What a gRPC error of this supervisor means.
+    pub(super) fn failure(&self, status: &Status) -> Failure {
+        from_status(&self.path, status)
+    }
+}
+
+async fn dial(path: &Path) -> io::Result<UnixStream> {
+    let short = ShortPath::of_file(path)?;
+    UnixStream::connect(short.as_path()).await
+}
+
+fn unreachable(path: &Path, error: &io::Error) -> Failure {
+    let path = path.display();
+    match error.kind() {
+        io::ErrorKind::NotFound => Failure::new(
+            exit::UNREACHABLE,
+            format!(
+                "no supervisor at {path}: start one with `talon serve`, or name its socket with --socket"
+            ),
+        ),
+        io::ErrorKind::ConnectionRefused => Failure::new(
+            exit::UNREACHABLE,
+            format!("nobody listens on {path} any more: its supervisor ended; start one with `talon serve`"),
+        ),
+        io::ErrorKind::PermissionDenied => Failure::new(
+            exit::DENIED,
+            format!(
+                "this user may not connect to {path}: join the group that `host.group` names, or ask root"
+            ),
+        ),
+        _ => Failure::new(
+            exit::UNREACHABLE,
+            format!("cannot connect to {path}: {error}; see whether `talon serve` runs there"),
+        ),
+    }
+}
+
+fn from_status(path: &Path, status: &Status) -> Failure {
+    let said = status.message();
+    match status.code() {
+        Code::PermissionDenied => Failure::new(exit::DENIED, said),
+        Code::InvalidArgument => Failure::usage(said),
+        // What gRPC says when a message is larger than the receiver takes.
+        Code::OutOfRange => Failure::new(
+            exit::REFUSED,
+            format!(
+                "the arguments are more than the supervisor takes at once ({said}): put large input into a file and \
+                 pass its path, or raise guard.max_argument_bytes"
+            ),
+        ),
+        Code::NotFound | Code::ResourceExhausted | Code::AlreadyExists => Failure::new(exit::REFUSED, said),
+        Code::FailedPrecondition | Code::Aborted | Code::DeadlineExceeded => {
+            Failure::new(exit::HOST_FAULT, said)
+        }
+        Code::Unavailable if said.starts_with(crate::host::DRAINING) => Failure::new(exit::HOST_FAULT, said),
+        Code::Unimplemented => Failure::failed(format!(
+            "the supervisor at {} does not know this request: it is another version of talon; use the `talon` it \
+             was started with",
+            path.display()
+        )),
+        Code::Unavailable | Code::Cancelled | Code::Unknown => Failure::new(
+            exit::UNREACHABLE,
+            format!("the supervisor at {} went away ({said}); see its log", path.display()),
+        ),
+        code => Failure::failed(format!("the supervisor failed ({code:?}: {said}); see its log")),
+    }
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_grpc_code_has_an_exit_code() {
+        let path = Path::new("/run/talon/host.sock");
+        for (code, exit) in [
+            (Code::PermissionDenied, exit::DENIED),
+            (Code::InvalidArgument, exit::USAGE),
+            (Code::NotFound, exit::REFUSED),
+            (Code::OutOfRange, exit::REFUSED),
+            (Code::FailedPrecondition, exit::HOST_FAULT),
+            (Code::Unavailable, exit::UNREACHABLE),
+            (Code::Internal, exit::FAILED),
+        ] {
+            assert_eq!(from_status(path, &Status::new(code, "why")).code(), exit, "{code:?}");
+        }
+        let draining = Status::unavailable(format!("{}: retry", crate::host::DRAINING));
+        assert_eq!(from_status(path, &draining).code(), exit::HOST_FAULT);
+    }
+
+    #[tokio::test]
+    async fn a_missing_supervisor_says_how_to_start_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let failure = Client::connect_to(dir.path().join("host.sock")).await.err().unwrap();
+        assert_eq!(failure.code(), exit::UNREACHABLE);
+        assert!(failure.to_string().contains("talon serve"), "{failure}");
+    }
+}

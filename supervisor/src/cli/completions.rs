@@ -1,0 +1,27 @@
+//! `talon completions`: completion scripts for shells.
+
+use clap::Args;
+use clap_complete::Shell;
+
+use super::failure::Failure;
+use super::output::Out;
+use crate::exit;
+
+/// Print the completion script of a shell.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  talon completions bash > /etc/bash_completion.d/talon
+  talon completions zsh > ~/.zfunc/_talon
+  talon completions fish > ~/.config/fish/completions/talon.fish")]
+pub(super) struct CompletionsArgs {
+    /// Which shell.
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+impl CompletionsArgs {
+    pub(super) fn run(self, out: &mut Out) -> Result<u8, Failure> {
+        clap_complete::generate(self.shell, &mut super::command(), "talon", out);
+        Ok(exit::OK)
+    }
+}

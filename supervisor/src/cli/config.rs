@@ -1,0 +1,80 @@
+//! `talon config`: check it, show it, explain it.
+
+use clap::Subcommand;
+use serde_json::json;
+
+use super::failure::Failure;
+use super::output::Out;
+use super::{Global, serve};
+use crate::{config, exit};
+
+/// Check, show and explain the configuration.
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:
+  talon config check --config ./talon.yaml
+  talon config show
+  talon config reference > configuration.md")]
+pub(super) enum ConfigVerb {
+    /// Say everything that is wrong with the configuration, or that nothing is.
+    Check,
+    /// Print the effective values and where each comes from; secrets are left out.
+    Show,
+    /// Print what every key means, as Markdown; with `--output json` as a JSON schema.
+    Reference,
+}
+
+impl ConfigVerb {
+    pub(super) fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        match self {
+            Self::Check => check(global, out),
+            Self::Show => show(global, out),
+            Self::Reference => reference(out),
+        }
+    }
+}
+
+fn check(global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    let options = serve::load_options(global);
+    if out.is_json() {
+        let loaded = config::load(&options);
+        let texts =
+            |problems: &[config::Problem]| problems.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let (file, problems, warnings) = match &loaded {
+            Ok(loaded) => (loaded.file.clone(), Vec::new(), texts(&loaded.warnings)),
+            Err(errors) => (None, texts(errors.problems()), Vec::new()),
+        };
+        out.json(&json!({ "file": file, "problems": problems, "warnings": warnings }));
+        return Ok(if loaded.is_ok() { exit::OK } else { exit::CONFIG });
+    }
+    let loaded = serve::load(&options)?;
+    for warning in &loaded.warnings {
+        let text = out.clean(&format!("warning: {warning}"));
+        out.line(text);
+    }
+    match &loaded.file {
+        Some(file) => out.line(format_args!("{}: fine", file.display())),
+        None => out.line("no configuration file: the built-in defaults are fine"),
+    }
+    Ok(exit::OK)
+}
+
+fn show(global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    let loaded = serve::load(&serve::load_options(global))?;
+    if out.is_json() {
+        out.json(&loaded.show_json());
+    } else {
+        out.block(&loaded.show_yaml());
+    }
+    Ok(exit::OK)
+}
+
+fn reference(out: &mut Out) -> Result<u8, Failure> {
+    if out.is_json() {
+        out.json(&config::json_schema());
+        return Ok(exit::OK);
+    }
+    let mut text = String::new();
+    config::write_reference(&mut text).map_err(|error| Failure::failed(error.to_string()))?;
+    out.block(&text);
+    Ok(exit::OK)
+}

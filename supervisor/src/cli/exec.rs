@@ -1,0 +1,262 @@
+//! `talon exec`: one call to one plugin file, without a daemon.
+
+use std::collections::HashMap;
+use std::io;
+use std::ops::RangeInclusive;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::{Map, Value};
+use talon_guard::{Call, Origin};
+use talon_plugin::name::PluginName;
+use talon_plugin::spec::{MANIFEST_FILE, PluginSpec};
+use talon_plugin::{Events, Plugin, Registry, State, discover};
+use talon_sanitize::{Sanitizer, Settings};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::arguments::Arguments;
+use super::echo::Echo;
+use super::failure::Failure;
+use super::output::Out;
+use super::plugin::show::actions;
+use super::{Global, answer, call, json, serve};
+use crate::config::Config;
+use crate::door::{Door, capabilities};
+use crate::telemetry::{self, Format};
+use crate::{exit, host};
+
+/// Of Talon's own log only why the guard did not accept an answer, which the answer itself does not say: its
+/// reader may be a model. `TALON_LOG` wins over it.
+const LOG_LEVEL: &str = "off,talon_guard::rescue=warn";
+/// How long the plugin may take to end once the call is answered. Its author waits for it.
+const STOP_GRACE: Duration = Duration::from_secs(2);
+
+/// Run one action of one plugin file under a private supervisor, and end.
+///
+/// The plugin runs in the same jail and behind the same guard stack as under `talon serve`, so that an author needs
+/// no daemon. It is started once and never restarted; what it logs goes to stderr.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  talon exec ./target/debug/hello greet name=World
+  talon exec ./my-plugin --list
+  talon exec ./plugins/csv-query query sql='select 1' --config-json '{\"root\": \"/srv/data\"}'")]
+pub(super) struct ExecArgs {
+    /// An executable file, or a directory with a plugin.yaml.
+    #[arg(value_name = "PATH")]
+    path: PathBuf,
+    /// The action to run.
+    #[arg(value_name = "ACTION", required_unless_present = "list")]
+    action: Option<String>,
+    #[command(flatten)]
+    arguments: Arguments,
+    /// Show the plugin's actions instead of running one.
+    #[arg(long, conflicts_with_all = ["action", "raw", "timeout"])]
+    list: bool,
+    /// The object that the plugin gets when it is initialised; wins over what its plugin.yaml says.
+    #[arg(long, value_name = "JSON", value_parser = object)]
+    config_json: Option<Map<String, Value>>,
+    /// Print the guarded content alone, without the envelope; an error goes to stderr.
+    #[arg(long)]
+    raw: bool,
+    /// Wait at most this long, such as 500ms or 2m.
+    #[arg(long, value_name = "DURATION", value_parser = call::timeout)]
+    timeout: Option<Duration>,
+}
+
+fn object(text: &str) -> Result<Map<String, Value>, String> {
+    match serde_json::from_str(text) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => Err("not a JSON object: write it as {\"key\": \"value\"}".to_owned()),
+        Err(error) => Err(format!("not JSON: {error}")),
+    }
+}
+
+impl ExecArgs {
+    pub(super) fn run(mut self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        // Before anything is started: a mistake costs nothing then, and reading stdin can be interrupted.
+        let args = std::mem::take(&mut self.arguments).collect()?;
+        let private = private_dir()?;
+        let runtime_dir = private.path().join("run");
+        let data_dir = private.path().join("data");
+        let options = serve::load_options(global)
+            .with("talon exec", "runtime_dir", runtime_dir.to_string_lossy())
+            .with("talon exec", "state.data_dir", data_dir.to_string_lossy());
+        let config = Arc::new(serve::load(&options)?.config);
+        let _flush = telemetry::init(Format::Text, LOG_LEVEL, global.colors(&std::io::stderr()))
+            .map_err(|error| Failure::usage(error.to_string()))?;
+        let spec = self.spec(&private.path().join("plugins"), &config)?;
+        // The plugin's process is watched on other threads than the one that waits for its answer.
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .map_err(|error| Failure::failed(format!("cannot start the runtime: {error}")))?;
+        runtime.block_on(Box::pin(self.supervise(config, spec, args, out)))
+    }
+
+    async fn supervise(
+        self,
+        config: Arc<Config>,
+        spec: PluginSpec,
+        args: HashMap<String, String>,
+        out: &mut Out,
+    ) -> Result<u8, Failure> {
+        let failed = |error: &dyn std::fmt::Display| Failure::failed(error.to_string());
+        let told_to_end = told_to_end().map_err(|error| failed(&error))?;
+        let stage = Arc::new(talon_jail::Stage::from_current_exe().map_err(|error| failed(&error))?);
+        let events = Events::new();
+        let mut settings = config.talon_plugin_settings();
+        settings.uid_range = settings.uid_range.map(|range| private_uid(&range, std::process::id()));
+        let registry = Registry::new(settings, stage, events.clone()).map_err(|error| failed(&error))?;
+        let patterns = Settings { forbidden_patterns: config.guard.forbidden_patterns.clone() };
+        let sanitizer =
+            Sanitizer::new(&patterns).map_err(|error| Failure::new(exit::CONFIG, error.to_string()))?;
+        let door = Door::new(registry.clone(), config, sanitizer, events);
+        let plugin = registry.register(spec).map_err(|error| failed(&error))?;
+        let mut echo = Echo::start(&plugin, door.sanitizer().clone());
+        let result = tokio::select! {
+            result = self.ask(&plugin, &door, args, out) => result,
+            () = told_to_end => Err(Failure::new(exit::HOST_FAULT, "interrupted")),
+        };
+        registry.shutdown(STOP_GRACE).await;
+        echo.finish().await;
+        result
+    }
+
+    async fn ask(
+        self,
+        plugin: &Plugin,
+        door: &Door,
+        args: HashMap<String, String>,
+        out: &mut Out,
+    ) -> Result<u8, Failure> {
+        plugin.settled().await;
+        let snapshot = plugin.snapshot();
+        let (State::Ready, Some(capability)) = (snapshot.state, plugin.capability()) else {
+            let reason = snapshot.reason.unwrap_or_else(|| "no reason was given".to_owned());
+            // What follows is advice for a plugin under a supervisor that goes on.
+            let reason = reason.split(", and restart_on_failure is off").next().unwrap_or_default();
+            return Err(Failure::new(
+                exit::HOST_FAULT,
+                format!("{} did not start: {reason}", self.path.display()),
+            ));
+        };
+        for text in &snapshot.not_enforced {
+            tracing::info!("not enforced: {text}");
+        }
+        let Some(action) = self.action else {
+            let known = capabilities::guarded(&capability.raw, door.sanitizer());
+            if out.is_json() {
+                out.json(&json::capabilities(&known));
+            } else {
+                actions(&known, out);
+            }
+            return Ok(exit::OK);
+        };
+        let id = ulid::Ulid::generate().to_string();
+        let mut call = Call::new(id.clone(), plugin.name().as_str(), action, Origin::Person);
+        call.args = args.into_iter().collect();
+        call.timeout = self.timeout;
+        let accepted = call.accepted;
+        let guarded = door.call(call).await.map_err(|error| Failure::failed(error.to_string()))?;
+        Ok(answer::print(&host::response(id, guarded, accepted.elapsed()), self.raw, out))
+    }
+
+    /// Finds the plugin as discovery would: a directory in which it is the only one, by a link.
+    fn spec(&self, plugins: &Path, config: &Config) -> Result<PluginSpec, Failure> {
+        let path = self.path.canonicalize().map_err(|error| {
+            Failure::usage(format!("cannot use {}: {error}; name an executable file", self.path.display()))
+        })?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        // A file whose name is no plugin name is still a plugin that can be tried out.
+        let link = match PluginName::from_file_name(&name) {
+            Ok(name) => name.to_string(),
+            Err(_) => "plugin".to_owned(),
+        };
+        std::fs::create_dir(plugins)
+            .and_then(|()| symlink(&path, plugins.join(link)))
+            .map_err(|error| Failure::failed(format!("cannot write below {}: {error}", plugins.display())))?;
+        let mut found = discover::scan(plugins, &config.spec_defaults());
+        if let Some(refused) = found.refused.pop() {
+            return Err(Failure::new(exit::REFUSED, format!("{}: {}", path.display(), refused.reason)));
+        }
+        let Some(mut spec) = found.plugins.pop() else {
+            return Err(Failure::usage(format!(
+                "{} is no plugin: name a file that is executable (chmod +x), or a directory with a {}",
+                path.display(),
+                MANIFEST_FILE
+            )));
+        };
+        if let Some(object) = &self.config_json {
+            spec.config.clone_from(object);
+        }
+        spec.lifecycle.restart_on_failure = false;
+        spec.instances = 1;
+        spec.enabled = true;
+        Ok(spec)
+    }
+}
+
+/// Resolves at the first signal that asks this process to end. From now on none of them ends it by itself: the plugin
+/// and the private directory are to go first.
+fn told_to_end() -> io::Result<impl Future<Output = ()>> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+        }
+    })
+}
+
+/// One uid for the plugin of this process, far from those that a supervisor on this machine hands out: that one
+/// begins at the lower end, so this one comes from the upper half.
+fn private_uid(range: &RangeInclusive<u32>, pid: u32) -> RangeInclusive<u32> {
+    let half = (range.end() - range.start()) / 2 + 1;
+    let uid = range.end() - pid % half;
+    uid..=uid
+}
+
+/// The longest place for it: a plugin's socket lies below, and its path holds at most 107 bytes.
+const MAX_BASE_BYTES: usize = 36;
+
+/// A directory of our own, short enough for sockets, which goes with all it holds.
+fn private_dir() -> Result<tempfile::TempDir, Failure> {
+    let named = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let fits = |dir: &PathBuf| dir.is_dir() && dir.as_os_str().len() <= MAX_BASE_BYTES;
+    let base = named.into_iter().chain([std::env::temp_dir()]).find(fits).unwrap_or_else(|| "/tmp".into());
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("talon-");
+    // A plugin with a uid of its own must be able to pass through; what is below is protected by itself.
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o711));
+    builder.tempdir_in(&base).map_err(|error| {
+        Failure::failed(format!("cannot make a directory below {}: {error}", base.display()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_uid_is_in_the_upper_half_of_the_range() {
+        for pid in [0, 1, 4999, 5000, u32::MAX] {
+            let uid = *private_uid(&(70_000..=79_999), pid).start();
+            assert!((75_000..=79_999).contains(&uid), "{uid}");
+        }
+        assert_eq!(private_uid(&(5..=5), 7), 5..=5);
+    }
+
+    #[test]
+    fn the_configuration_must_be_an_object() {
+        assert_eq!(object(r#"{"a": 1}"#).unwrap()["a"], 1);
+        assert!(object("[1]").unwrap_err().contains("object"));
+        assert!(object("{").unwrap_err().contains("not JSON"));
+    }
+}

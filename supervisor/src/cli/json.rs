@@ -1,0 +1,228 @@
+//! Results for programs. The keys are those of `proto/talon/host/v1/host.proto`, and they stay.
+
+use serde_json::{Map, Value, json};
+use talon_proto::host::{
+    Event, ExecuteResponse, GetPluginResponse, GetStatusResponse, Instance, LogLine, Outcome, Peer, Plugin,
+    PluginCounters, RefusedPlugin, Settings,
+};
+use talon_proto::plugin::{Action, GlossaryEntry, KnowledgeArticle, Parameter, PluginCapabilities};
+
+pub(super) fn answer(answer: &ExecuteResponse) -> Value {
+    let outcome = match answer.outcome() {
+        Outcome::Unspecified => "unspecified",
+        Outcome::Ok => "ok",
+        Outcome::ToolError => "tool_error",
+        Outcome::Refused => "refused",
+        Outcome::HostFault => "host_fault",
+    };
+    let report = answer.report.clone().unwrap_or_default();
+    json!({
+        "call_id": answer.call_id,
+        "outcome": outcome,
+        "block": answer.block,
+        "content": answer.content,
+        "error": answer.error,
+        "structured_content": answer.structured_content,
+        "reason": answer.reason,
+        "retryable": answer.retryable,
+        "duration_us": answer.duration_us,
+        "report": {
+            "bytes_in": report.bytes_in,
+            "bytes_out": report.bytes_out,
+            "bytes_left_out": report.bytes_left_out,
+            "neutralised": sorted(report.neutralised),
+        },
+    })
+}
+
+pub(super) fn plugins(plugins: &[Plugin]) -> Value {
+    plugins.iter().map(plugin).collect()
+}
+
+pub(super) fn plugin(plugin: &Plugin) -> Value {
+    json!({
+        "name": plugin.name,
+        "declared_name": plugin.declared_name,
+        "state": plugin.state,
+        "desired": plugin.desired,
+        "reason": plugin.reason,
+        "instances": plugin.instances.iter().map(instance).collect::<Value>(),
+        "actions": plugin.actions,
+        "deaths": plugin.deaths,
+        "not_enforced": plugin.not_enforced,
+        "calls_in_flight": plugin.calls_in_flight,
+        "calls_waiting": plugin.calls_waiting,
+        "breaker": plugin.breaker,
+        "counters": counters(&plugin.counters.clone().unwrap_or_default()),
+    })
+}
+
+fn instance(instance: &Instance) -> Value {
+    // No process is `null`: in the hands of a script, `kill 0` would end the script's own process group.
+    let running = (instance.pid != 0).then_some(instance);
+    json!({
+        "index": instance.index,
+        "state": instance.state,
+        "pid": running.map(|instance| instance.pid),
+        "generation": instance.generation,
+        "uid": running.map(|instance| instance.uid),
+        "ready_since_unix_ms": instance.ready_since_unix_ms,
+        "start_to_ready_us": instance.start_to_ready_us,
+        "calls_in_flight": instance.calls_in_flight,
+    })
+}
+
+fn counters(counters: &PluginCounters) -> Value {
+    json!({
+        "calls": counters.calls,
+        "tool_errors": counters.tool_errors,
+        "refusals": counters.refusals,
+        "faults": counters.faults,
+        "neutralised": sorted(counters.neutralised.clone()),
+        "truncated": counters.truncated,
+        "log_lines": counters.log_lines,
+        "log_lines_dropped": counters.log_lines_dropped,
+    })
+}
+
+pub(super) fn shown(response: &GetPluginResponse) -> Value {
+    json!({
+        "plugin": response.plugin.as_ref().map(plugin),
+        "capabilities": response.capabilities.as_ref().map(capabilities),
+        "settings": response.settings.as_ref().map(settings),
+    })
+}
+
+fn settings(settings: &Settings) -> Value {
+    json!({
+        "command": settings.command,
+        "sha256": settings.sha256,
+        "dialect": settings.dialect,
+        "timeout_ms": settings.timeout_ms,
+        "max_response_bytes": settings.max_response_bytes,
+        "max_restarts": settings.max_restarts,
+        "restart_on_failure": settings.restart_on_failure,
+        "source": settings.source,
+    })
+}
+
+pub(super) fn capabilities(capabilities: &PluginCapabilities) -> Value {
+    let glossary = |entry: &GlossaryEntry| {
+        json!({
+            "term": entry.term,
+            "definition": entry.definition,
+            "category": entry.category,
+            "tags": entry.tags,
+            "synonyms": entry.synonyms,
+        })
+    };
+    let article = |article: &KnowledgeArticle| json!({ "id": article.id, "title": article.title, "content": article.content, "tags": article.tags });
+    json!({
+        "name": capabilities.name,
+        "description": capabilities.description,
+        "actions": capabilities.actions.iter().map(action).collect::<Value>(),
+        "system_prompt_addition": capabilities.system_prompt_addition,
+        "glossary": capabilities.glossary.iter().map(glossary).collect::<Value>(),
+        "knowledge_articles": capabilities.knowledge_articles.iter().map(article).collect::<Value>(),
+        "supports_callbacks": capabilities.supports_callbacks,
+    })
+}
+
+fn action(action: &Action) -> Value {
+    json!({
+        "name": action.name,
+        "description": action.description,
+        "parameters": action.parameters.iter().map(parameter).collect::<Value>(),
+        "user_only": action.user_only,
+        "inject_context_args": action.inject_context_args,
+        "always_include": action.always_include,
+        "read_only": action.read_only,
+    })
+}
+
+fn parameter(parameter: &Parameter) -> Value {
+    json!({
+        "name": parameter.name,
+        "description": parameter.description,
+        "type": parameter.r#type,
+        "required": parameter.required,
+        "schema": parameter.schema,
+    })
+}
+
+pub(super) fn status(status: &GetStatusResponse) -> Value {
+    let refused = |refused: &RefusedPlugin| json!({ "name": refused.name, "path": refused.path, "reason": refused.reason });
+    let peer = |peer: &Peer| json!({ "uid": peer.uid, "gid": peer.gid, "pid": peer.pid, "role": peer.role, "origin": peer.origin });
+    json!({
+        "version": status.version,
+        "pid": status.pid,
+        "started_unix_ms": status.started_unix_ms,
+        "runtime_dir": status.runtime_dir,
+        "data_dir": status.data_dir,
+        "config_file": status.config_file,
+        "state": status.state,
+        "plugins": plugins(&status.plugins),
+        "not_enforced": status.not_enforced,
+        "refused": status.refused.iter().map(refused).collect::<Value>(),
+        "you": status.you.as_ref().map(peer),
+    })
+}
+
+pub(super) fn event(event: &Event) -> Value {
+    json!({
+        "sequence": event.sequence,
+        "unix_ms": event.unix_ms,
+        "plugin": event.plugin,
+        "instance": event.instance,
+        "kind": event.kind,
+        "message": event.message,
+        "fields": sorted(event.fields.clone()),
+    })
+}
+
+pub(super) fn log_line(line: &LogLine) -> Value {
+    json!({
+        "unix_ms": line.unix_ms,
+        "plugin": line.plugin,
+        "instance": line.instance,
+        "level": line.level,
+        "stream": line.stream,
+        "text": line.text,
+    })
+}
+
+/// A map in the order of its keys: two runs with the same result print the same text.
+fn sorted<V: Into<Value>>(map: std::collections::HashMap<String, V>) -> Value {
+    let mut pairs: Vec<(String, V)> = map.into_iter().collect();
+    pairs.sort_by(|left, right| left.0.cmp(&right.0));
+    Value::Object(pairs.into_iter().map(|(key, value)| (key, value.into())).collect::<Map<_, _>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn maps_come_in_the_order_of_their_keys() {
+        let event_with = Event {
+            fields: [("b", "2"), ("a", "1"), ("c", "3")].map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
+            ..Event::default()
+        };
+        let text = event(&event_with).to_string();
+        assert!(text.contains(r#""fields":{"a":"1","b":"2","c":"3"}"#), "{text}");
+    }
+
+    #[test]
+    fn an_instance_without_a_process_has_no_pid() {
+        let down = instance(&Instance { state: "failed".to_owned(), ..Instance::default() });
+        assert_eq!((&down["pid"], &down["uid"]), (&Value::Null, &Value::Null));
+        let up = instance(&Instance { pid: 7, uid: 0, ..Instance::default() });
+        assert_eq!((&up["pid"], &up["uid"]), (&json!(7), &json!(0)));
+    }
+
+    #[test]
+    fn an_answer_names_its_outcome_in_a_word() {
+        let response = ExecuteResponse { outcome: Outcome::HostFault.into(), ..ExecuteResponse::default() };
+        assert_eq!(answer(&response)["outcome"], "host_fault");
+    }
+}

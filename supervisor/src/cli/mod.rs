@@ -1,0 +1,203 @@
+//! The command line: one file for each verb.
+//!
+//! Verbs that talk to a supervisor do so over `host.sock`, like every other client; `serve` is the supervisor,
+//! and `exec` runs a private one for a single call.
+
+mod answer;
+mod arguments;
+mod call;
+mod client;
+mod completions;
+mod config;
+mod doctor;
+mod echo;
+mod events;
+mod exec;
+mod failure;
+mod json;
+mod man;
+mod output;
+mod plugin;
+mod serve;
+mod show;
+mod socket;
+mod status;
+mod table;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+
+use crate::exit;
+use failure::Failure;
+use output::Out;
+
+/// Runs tool plugins in jails and guards every call to them.
+#[derive(Debug, Parser)]
+#[command(
+    name = "talon",
+    version,
+    max_term_width = 110,
+    after_help = after_help(),
+    arg_required_else_help = true
+)]
+pub struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+/// What every verb understands.
+#[derive(Debug, Clone, Args)]
+struct Global {
+    /// The supervisor's socket. Otherwise $TALON_HOST_SOCKET, then host.sock in the runtime directory that the
+    /// configuration names, then /run/talon/host.sock.
+    #[arg(long, global = true, value_name = "PATH", help_heading = "Global options")]
+    socket: Option<PathBuf>,
+    /// The configuration file. Otherwise $TALON_CONFIG, then /etc/talon/talon.yaml for root and
+    /// $XDG_CONFIG_HOME/talon/talon.yaml for everybody else; none is fine.
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Global options")]
+    config: Option<PathBuf>,
+    /// Tables for people, JSON for programs.
+    #[arg(long, global = true, value_enum, default_value_t = Format::Table, help_heading = "Global options")]
+    output: Format,
+    /// When to use colour; `auto` means on a terminal, unless NO_COLOR is set.
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, help_heading = "Global options")]
+    color: Color,
+}
+
+/// How results are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people.
+    Table,
+    /// For programs: one JSON value, or one a line where results keep coming.
+    Json,
+}
+
+/// When colour is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Color {
+    /// On a terminal, unless NO_COLOR is set or TERM is dumb.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Serve(serve::ServeArgs),
+    Call(call::CallArgs),
+    #[command(subcommand)]
+    Plugin(plugin::PluginVerb),
+    Events(events::EventsArgs),
+    Status(status::StatusArgs),
+    #[command(subcommand)]
+    Config(config::ConfigVerb),
+    Doctor(doctor::DoctorArgs),
+    Exec(exec::ExecArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
+}
+
+/// Runs the command line of this process.
+#[must_use]
+pub fn main() -> ExitCode {
+    ExitCode::from(run(std::env::args_os().collect()))
+}
+
+fn run(args: Vec<OsString>) -> u8 {
+    let command = Cli::command().color(help_color(&args));
+    let cli = match command.try_get_matches_from(args).and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // A reader that went away is no reason to fail: help was asked for, not needed.
+            let _ = error.print();
+            return if error.use_stderr() { exit::USAGE } else { exit::OK };
+        }
+    };
+    let mut out = Out::new(&cli.global);
+    let result = cli.verb.run(&cli.global, &mut out);
+    let code = result.unwrap_or_else(|failure| failure.print(&mut out));
+    match out.finish() {
+        Ok(()) => code,
+        Err(failure) => failure.print_plain(),
+    }
+}
+
+impl Verb {
+    fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        match self {
+            Self::Serve(args) => args.run(global),
+            Self::Call(args) => block_on(args.run(global, out)),
+            Self::Plugin(verb) => block_on(verb.run(global, out)),
+            Self::Events(args) => block_on(args.run(global, out)),
+            Self::Status(args) => block_on(args.run(global, out)),
+            Self::Config(verb) => verb.run(global, out),
+            Self::Doctor(args) => block_on(args.run(global, out)),
+            Self::Exec(args) => args.run(global, out),
+            Self::Completions(args) => args.run(out),
+            Self::Man(args) => args.run(out),
+        }
+    }
+}
+
+/// One thread is enough for a client, and starts faster than a pool.
+fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::failed(format!("cannot start the runtime: {error}")))?
+        .block_on(future)
+}
+
+/// clap prints help and errors before there is a parsed `--color`.
+fn help_color(args: &[OsString]) -> ColorChoice {
+    let mut choice = ColorChoice::Auto;
+    for (index, arg) in args.iter().enumerate() {
+        let value = match arg.to_str() {
+            Some("--") => break,
+            Some("--color") => args.get(index + 1).and_then(|next| next.to_str()),
+            Some(text) => text.strip_prefix("--color="),
+            None => None,
+        };
+        choice = match value {
+            Some("always") => ColorChoice::Always,
+            Some("never") => ColorChoice::Never,
+            Some("auto") => ColorChoice::Auto,
+            _ => choice,
+        };
+    }
+    choice
+}
+
+fn after_help() -> String {
+    let mut text = String::from(
+        "Examples:\n  talon serve\n  talon call hello.greet name=World\n  talon plugin list\n  \
+         talon exec ./my-plugin greet name=World\n\nExit codes:\n",
+    );
+    for (code, meaning) in exit::TABLE {
+        text.push_str(&format!("  {code:>3}  {meaning}\n"));
+    }
+    text.push_str(
+        "\nEnvironment:\n  TALON_CONFIG       the configuration file\n  \
+         TALON_HOST_SOCKET  the supervisor's socket\n  \
+         TALON_LOG          what is logged, such as info or talon_plugin=debug\n  \
+         NO_COLOR           no colour when set",
+    );
+    text
+}
+
+/// The whole command line, for completions and man pages.
+#[must_use]
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,29 @@
+//! `talon plugin list`.
+
+use clap::Args;
+use talon_proto::host::ListPluginsRequest;
+
+use super::super::client::Client;
+use super::super::failure::Failure;
+use super::super::output::Out;
+use super::super::{Global, json, show};
+use crate::exit;
+
+/// List the plugins and how they are.
+#[derive(Debug, Args)]
+#[command(visible_alias = "ls")]
+pub(in crate::cli) struct ListArgs {}
+
+impl ListArgs {
+    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        let mut client = Client::connect(global).await?;
+        let response = client.host.list_plugins(ListPluginsRequest {}).await;
+        let plugins = response.map_err(|status| client.failure(&status))?.into_inner().plugins;
+        if out.is_json() {
+            out.json(&json::plugins(&plugins));
+        } else {
+            show::plugins(&plugins, out);
+        }
+        Ok(exit::OK)
+    }
+}

@@ -1,0 +1,67 @@
+//! `talon plugin logs`.
+
+use anstyle::{AnsiColor, Style};
+use clap::Args;
+use talon_proto::host::{LogLine, LogsRequest};
+
+use super::super::client::Client;
+use super::super::failure::Failure;
+use super::super::output::Out;
+use super::super::{Global, json, show};
+use crate::exit;
+
+/// Print the lines that a plugin wrote to stdout and stderr.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  talon plugin logs hello --tail 20
+  talon plugin logs hello -f --output json | jq -r 'select(.level == \"error\") | .text'")]
+pub(in crate::cli) struct LogsArgs {
+    /// The plugin's name.
+    #[arg(value_name = "PLUGIN")]
+    name: String,
+    /// Go on with the lines that come.
+    #[arg(short, long)]
+    follow: bool,
+    /// Only so many of the kept lines.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    tail: Option<u32>,
+}
+
+impl LogsArgs {
+    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        let mut client = Client::connect(global).await?;
+        let request =
+            LogsRequest { plugin: self.name, follow: self.follow, tail: self.tail.unwrap_or_default() };
+        let response = client.host.logs(request).await.map_err(|status| client.failure(&status))?;
+        let mut lines = response.into_inner();
+        while !out.is_closed() {
+            let Some(line) = lines.message().await.map_err(|status| client.failure(&status))? else { break };
+            if out.is_json() {
+                out.json_line(&json::log_line(&line));
+            } else {
+                print(&line, out);
+            }
+            if self.follow {
+                out.flush();
+            }
+        }
+        Ok(exit::OK)
+    }
+}
+
+fn print(line: &LogLine, out: &mut Out) {
+    let time = out.paint(AnsiColor::BrightBlack.on_default(), &show::stamp(line.unix_ms));
+    let level = out.paint(level_style(&line.level), &format!("{:5}", out.clean(&line.level)));
+    let who = out.clean(&format!("{}/{} {}", line.plugin, line.instance, line.stream));
+    let text = out.clean(&line.text);
+    out.line(format_args!("{time} {level} {who}: {text}"));
+}
+
+fn level_style(level: &str) -> Style {
+    match level {
+        "error" => AnsiColor::Red.on_default(),
+        "warn" => AnsiColor::Yellow.on_default(),
+        "info" => AnsiColor::Green.on_default(),
+        _ => AnsiColor::BrightBlack.on_default(),
+    }
+}

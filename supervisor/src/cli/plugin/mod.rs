@@ -1,0 +1,38 @@
+//! `talon plugin`: what operators see of plugins and do to them.
+
+mod list;
+mod logs;
+mod operate;
+pub(super) mod show;
+
+use clap::Subcommand;
+
+use super::Global;
+use super::failure::Failure;
+use super::output::Out;
+
+/// List, inspect and operate plugins.
+#[derive(Debug, Subcommand)]
+pub(super) enum PluginVerb {
+    List(list::ListArgs),
+    Show(show::ShowArgs),
+    Start(operate::StartArgs),
+    Stop(operate::StopArgs),
+    Restart(operate::RestartArgs),
+    Refresh(operate::RefreshArgs),
+    Logs(logs::LogsArgs),
+}
+
+impl PluginVerb {
+    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        match self {
+            Self::List(args) => args.run(global, out).await,
+            Self::Show(args) => args.run(global, out).await,
+            Self::Start(args) => args.run(global, out).await,
+            Self::Stop(args) => args.run(global, out).await,
+            Self::Restart(args) => args.run(global, out).await,
+            Self::Refresh(args) => args.run(global, out).await,
+            Self::Logs(args) => args.run(global, out).await,
+        }
+    }
+}

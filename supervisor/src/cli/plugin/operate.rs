@@ -1,0 +1,102 @@
+//! `talon plugin start`, `stop`, `restart` and `refresh`: they answer when the plugin got there or failed to.
+
+use clap::Args;
+use talon_proto::host::{Plugin, RefreshCapabilitiesRequest, RestartRequest, StartRequest, StopRequest};
+
+use super::super::client::Client;
+use super::super::failure::Failure;
+use super::super::output::Out;
+use super::super::{Global, json};
+use crate::exit;
+
+/// Start a plugin, also one that has failed; its tally of deaths begins anew.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct StartArgs {
+    /// The plugin's name.
+    #[arg(value_name = "PLUGIN")]
+    name: String,
+}
+
+/// Stop a plugin: calls in flight may finish within the grace period, and it stays down.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct StopArgs {
+    /// The plugin's name.
+    #[arg(value_name = "PLUGIN")]
+    name: String,
+}
+
+/// Stop a plugin and start it again.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct RestartArgs {
+    /// The plugin's name.
+    #[arg(value_name = "PLUGIN")]
+    name: String,
+}
+
+/// Have a running plugin tell its actions anew.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct RefreshArgs {
+    /// The plugin's name.
+    #[arg(value_name = "PLUGIN")]
+    name: String,
+}
+
+impl StartArgs {
+    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        let mut client = Client::connect(global).await?;
+        let response = client.host.start(StartRequest { name: self.name }).await;
+        print(response.map_err(|status| client.failure(&status))?.into_inner().plugin, out);
+        Ok(exit::OK)
+    }
+}
+
+impl StopArgs {
+    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        let mut client = Client::connect(global).await?;
+        let response = client.host.stop(StopRequest { name: self.name }).await;
+        print(response.map_err(|status| client.failure(&status))?.into_inner().plugin, out);
+        Ok(exit::OK)
+    }
+}
+
+impl RestartArgs {
+    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        let mut client = Client::connect(global).await?;
+        let response = client.host.restart(RestartRequest { name: self.name }).await;
+        print(response.map_err(|status| client.failure(&status))?.into_inner().plugin, out);
+        Ok(exit::OK)
+    }
+}
+
+impl RefreshArgs {
+    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        let mut client = Client::connect(global).await?;
+        let request = RefreshCapabilitiesRequest { name: self.name };
+        let response =
+            client.host.refresh_capabilities(request).await.map_err(|status| client.failure(&status))?;
+        let response = response.into_inner();
+        if out.is_json() {
+            let plugin = response.plugin.as_ref().map(json::plugin);
+            out.json(&serde_json::json!({ "plugin": plugin, "refreshed": response.refreshed }));
+        } else if let Some(plugin) = response.plugin {
+            let what = if response.refreshed {
+                format!("{} actions", plugin.actions)
+            } else {
+                format!("does not support refreshing; its {} actions stay as they were", plugin.actions)
+            };
+            out.line(format_args!("{}: {what}", plugin.name));
+        }
+        Ok(exit::OK)
+    }
+}
+
+fn print(plugin: Option<Plugin>, out: &mut Out) {
+    let plugin = plugin.unwrap_or_default();
+    if out.is_json() {
+        out.json(&json::plugin(&plugin));
+        return;
+    }
+    let reason = if plugin.reason.is_empty() { String::new() } else { format!(": {}", plugin.reason) };
+    let line = out.clean(&format!("{}: {}{reason}", plugin.name, plugin.state));
+    out.line(line);
+}

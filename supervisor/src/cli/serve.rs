@@ -1,0 +1,105 @@
+//! `talon serve`: the supervisor itself.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+use clap::Args;
+use talon_plugin::SetupError;
+
+use super::Global;
+use super::failure::Failure;
+use crate::config::{self, LoadOptions, Loaded, LogFormat};
+use crate::exit;
+use crate::host::BindError;
+use crate::serve::{self, ServeFailure};
+use crate::telemetry::{self, Format};
+
+/// Run the supervisor: start the plugins, keep them alive, and take calls on host.sock.
+///
+/// It logs to stderr and ends at SIGTERM or SIGINT: calls in flight may finish within the grace period, then the
+/// plugins are stopped. A second signal stops them at once.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  talon serve
+  talon serve --plugin-dir ./plugins --runtime-dir /tmp/talon
+  talon serve --config /etc/talon/talon.yaml --set guard.timeout=10s
+  TALON_LOG=debug talon serve")]
+pub(super) struct ServeArgs {
+    /// Where plugins are found; as plugins.tools.plugin_dir.
+    #[arg(long, value_name = "DIR")]
+    plugin_dir: Option<PathBuf>,
+    /// Where the sockets are; as runtime_dir.
+    #[arg(long, value_name = "DIR")]
+    runtime_dir: Option<PathBuf>,
+    /// Where what must survive a restart is kept; as state.data_dir.
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    /// A value of the configuration; wins over the file and the environment.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = super::arguments::key_value)]
+    set: Vec<(String, String)>,
+}
+
+impl ServeArgs {
+    pub(super) fn run(self, global: &Global) -> Result<u8, Failure> {
+        let mut options = load_options(global);
+        let dirs = [
+            ("--plugin-dir", "plugins.tools.plugin_dir", self.plugin_dir),
+            ("--runtime-dir", "runtime_dir", self.runtime_dir),
+            ("--data-dir", "state.data_dir", self.data_dir),
+        ];
+        for (flag, key, dir) in dirs {
+            if let Some(dir) = dir {
+                options = options.with(flag, key, dir.to_string_lossy());
+            }
+        }
+        for (key, value) in self.set {
+            options = options.with("--set", &key, value);
+        }
+        let loaded = load(&options)?;
+        let log = &loaded.config.log;
+        let _flush = telemetry::init(format(log.format), &log.level, global.colors(&std::io::stderr()))
+            .map_err(|error| Failure::new(exit::CONFIG, error.to_string()))?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .thread_name("talon")
+            .build()
+            .map_err(|error| Failure::failed(format!("cannot start the runtime: {error}")))?;
+        runtime.block_on(Box::pin(serve::serve(loaded))).map_err(|error| failure(&error))?;
+        Ok(exit::OK)
+    }
+}
+
+fn format(configured: LogFormat) -> Format {
+    match configured {
+        LogFormat::Json => Format::Json,
+        LogFormat::Text => Format::Text,
+        LogFormat::Auto if std::io::stderr().is_terminal() => Format::Text,
+        LogFormat::Auto => Format::Json,
+    }
+}
+
+/// Where the configuration of a verb comes from.
+pub(super) fn load_options(global: &Global) -> LoadOptions {
+    LoadOptions { file: global.config.clone(), ..LoadOptions::of_process() }
+}
+
+/// Loads the configuration or says all that is wrong with it.
+pub(super) fn load(options: &LoadOptions) -> Result<Loaded, Failure> {
+    config::load(options).map_err(|errors| {
+        let count = errors.problems().len();
+        let what = if count == 1 { "1 problem".to_owned() } else { format!("{count} problems") };
+        Failure::new(exit::CONFIG, format!("the configuration has {what}:\n{errors}"))
+    })
+}
+
+fn failure(error: &ServeFailure) -> Failure {
+    let code = match error {
+        ServeFailure::Setup(SetupError::AlreadyRunning { .. })
+        | ServeFailure::Bind(BindError::InUse { .. }) => exit::BUSY,
+        ServeFailure::Setup(_) | ServeFailure::Patterns(_) | ServeFailure::Bind(BindError::Group { .. }) => {
+            exit::CONFIG
+        }
+        _ => exit::FAILED,
+    };
+    Failure::new(code, error.to_string())
+}

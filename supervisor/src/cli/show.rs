@@ -1,0 +1,149 @@
+//! How plugins look in tables; the verbs that print them share it.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anstyle::{AnsiColor, Style};
+use talon_proto::host::{Instance, Plugin};
+
+use super::output::Out;
+use super::table::{Cell, Table};
+
+/// The table of `plugin list` and `status`, and below it the reasons that plugins have for where they are.
+pub(super) fn plugins(plugins: &[Plugin], out: &mut Out) {
+    if plugins.is_empty() {
+        out.line("no plugins: put an executable into the plugin directory, or name one under plugins.tools.plugins");
+        return;
+    }
+    let now = SystemTime::now();
+    let mut table = Table::new(&[
+        "PLUGIN",
+        "STATE",
+        "READY",
+        "ACTIONS",
+        "CALLS",
+        "ERRORS",
+        "IN FLIGHT",
+        "DEATHS",
+        "UP FOR",
+    ]);
+    for plugin in plugins {
+        let counters = plugin.counters.clone().unwrap_or_default();
+        let ready = plugin.instances.iter().filter(|instance| instance.state == "ready").count();
+        let mut in_flight = plugin.calls_in_flight.to_string();
+        if plugin.calls_waiting > 0 {
+            in_flight.push_str(&format!(" (+{} waiting)", plugin.calls_waiting));
+        }
+        table.row(vec![
+            plugin.name.as_str().into(),
+            state(&plugin.state, &plugin.desired),
+            format!("{ready}/{}", plugin.instances.len()).into(),
+            plugin.actions.into(),
+            counters.calls.into(),
+            (counters.tool_errors + counters.refusals + counters.faults).into(),
+            in_flight.into(),
+            plugin.deaths.into(),
+            plugin
+                .instances
+                .iter()
+                .filter_map(|one| up_for(one, now))
+                .max()
+                .map(short)
+                .unwrap_or_default()
+                .into(),
+        ]);
+    }
+    out.table(&table);
+
+    let mut notes = Table::new(&[]);
+    for plugin in plugins {
+        if !plugin.reason.is_empty() {
+            notes.row(vec![format!("{}:", plugin.name).into(), plugin.reason.as_str().into()]);
+        }
+        if !plugin.breaker.is_empty() && plugin.breaker != "closed" {
+            let text = format!(
+                "its circuit breaker is {}: calls are refused until it has recovered",
+                plugin.breaker
+            );
+            notes.row(vec![format!("{}:", plugin.name).into(), text.into()]);
+        }
+    }
+    if !notes.is_empty() {
+        out.line("");
+        out.table(&notes);
+    }
+}
+
+/// The observed state, and what is wanted where that differs.
+pub(super) fn state(state: &str, desired: &str) -> Cell {
+    let text = match (state, desired) {
+        ("stopped", "up") => "stopped (wanted up)".to_owned(),
+        ("ready", "down") => "ready (wanted down)".to_owned(),
+        _ => state.to_owned(),
+    };
+    match state_style(state) {
+        Some(style) => Cell::styled(text, style),
+        None => text.into(),
+    }
+}
+
+fn state_style(state: &str) -> Option<Style> {
+    match state {
+        "ready" | "serving" => Some(AnsiColor::Green.on_default()),
+        "failed" | "refused" | "unhealthy" => Some(AnsiColor::Red.on_default()),
+        "backoff" | "starting" | "handshaking" | "draining" => Some(AnsiColor::Yellow.on_default()),
+        _ => None,
+    }
+}
+
+/// How long a ready instance has been ready.
+pub(super) fn up_for(instance: &Instance, now: SystemTime) -> Option<Duration> {
+    if instance.ready_since_unix_ms == 0 {
+        return None;
+    }
+    now.duration_since(at(instance.ready_since_unix_ms)).ok()
+}
+
+/// A point in time of the host API.
+pub(super) fn at(unix_ms: u64) -> SystemTime {
+    UNIX_EPOCH.checked_add(Duration::from_millis(unix_ms)).unwrap_or(UNIX_EPOCH)
+}
+
+/// The same as text, in UTC; a clock beyond the year 9999 is shown as its number.
+pub(super) fn stamp(unix_ms: u64) -> String {
+    /// 9999-12-31T23:59:59Z, the last second the formatter can write.
+    const LAST_UNIX_MS: u64 = 253_402_300_799_000;
+    if unix_ms > LAST_UNIX_MS {
+        return unix_ms.to_string();
+    }
+    humantime::format_rfc3339_millis(at(unix_ms)).to_string()
+}
+
+/// A duration in its largest two units: `3d 4h`, `1m 5s`, `40s`.
+pub(super) fn short(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{seconds}s"),
+        (0, 0, _) => format!("{minutes}m {}s", seconds % 60),
+        (0, _, _) => format!("{hours}h {minutes}m"),
+        _ => format!("{days}d {hours}h"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_show_two_units() {
+        let shown: Vec<String> =
+            [5, 65, 3700, 200_000].into_iter().map(|seconds| short(Duration::from_secs(seconds))).collect();
+        assert_eq!(shown, ["5s", "1m 5s", "1h 1m", "2d 7h"]);
+    }
+
+    #[test]
+    fn stamps_of_any_clock_can_be_shown() {
+        assert_eq!(stamp(0), "1970-01-01T00:00:00.000Z");
+        assert_eq!(stamp(u64::MAX), u64::MAX.to_string());
+    }
+}

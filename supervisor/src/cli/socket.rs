@@ -1,0 +1,66 @@
+//! Where the supervisor's socket is.
+
+use std::path::{Path, PathBuf};
+
+use super::failure::Failure;
+use super::{Global, serve};
+use crate::host::SOCKET_NAME;
+
+/// Names the socket for all verbs, as `--socket` does.
+const SOCKET_VARIABLE: &str = "TALON_HOST_SOCKET";
+/// Names the configuration file, as `--config` does.
+const CONFIG_VARIABLE: &str = "TALON_CONFIG";
+/// Where a supervisor that runs as a system service listens.
+const SYSTEM_RUNTIME_DIR: &str = "/run/talon";
+
+/// The socket to connect to: `--socket`, the environment, the configuration's runtime directory, or else the
+/// system service's.
+///
+/// A configuration that this user cannot read (it may hold credentials) is no obstacle unless it was named: the
+/// defaults serve then.
+pub(super) fn find(global: &Global) -> Result<PathBuf, Failure> {
+    if let Some(path) = &global.socket {
+        return Ok(path.clone());
+    }
+    if let Some(path) = named_by(SOCKET_VARIABLE) {
+        return Ok(path);
+    }
+    let own = match serve::load(&serve::load_options(global)) {
+        Ok(loaded) => Some(loaded.config.runtime_dir),
+        Err(failure) if global.config.is_some() || named_by(CONFIG_VARIABLE).is_some() => {
+            return Err(failure);
+        }
+        Err(_) => None,
+    };
+    Ok(choose(own.as_deref(), Path::new(SYSTEM_RUNTIME_DIR)))
+}
+
+fn named_by(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
+fn choose(own: Option<&Path>, system: &Path) -> PathBuf {
+    let candidates: Vec<PathBuf> = own.into_iter().chain([system]).map(|dir| dir.join(SOCKET_NAME)).collect();
+    let existing = candidates.iter().find(|path| path.exists());
+    existing.unwrap_or(&candidates[0]).clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_own_directory_comes_first_and_is_named_when_there_is_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let (own, system) = (dir.path().join("own"), dir.path().join("system"));
+        for path in [&own, &system] {
+            std::fs::create_dir(path).unwrap();
+        }
+        assert_eq!(choose(Some(&own), &system), own.join(SOCKET_NAME));
+        std::fs::write(system.join(SOCKET_NAME), "").unwrap();
+        assert_eq!(choose(Some(&own), &system), system.join(SOCKET_NAME));
+        std::fs::write(own.join(SOCKET_NAME), "").unwrap();
+        assert_eq!(choose(Some(&own), &system), own.join(SOCKET_NAME));
+        assert_eq!(choose(None, &system), system.join(SOCKET_NAME));
+    }
+}

@@ -1,0 +1,88 @@
+//! The command line as a whole: what parses, what does not, and that all of it can be explained.
+
+use clap::error::ErrorKind;
+
+use super::*;
+
+fn parse(line: &str) -> Result<Cli, clap::Error> {
+    Cli::try_parse_from(line.split_whitespace())
+}
+
+#[test]
+fn the_command_line_is_sound() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn what_the_help_shows_parses() {
+    for line in [
+        "talon serve",
+        "talon serve --plugin-dir ./plugins --runtime-dir /tmp/talon --set guard.timeout=10s",
+        "talon call hello.greet name=World",
+        "talon call hello.greet name=a=b --raw --timeout 5s --context session_id=1 --call-id x",
+        "talon call hello.greet --arg-file text=- --output json",
+        "talon plugin list",
+        "talon plugin ls",
+        "talon plugin show hello",
+        "talon plugin start hello",
+        "talon plugin stop hello",
+        "talon plugin restart hello",
+        "talon plugin refresh hello",
+        "talon plugin logs hello -f --tail 20",
+        "talon events --plugin hello --count 1",
+        "talon status --socket /run/talon/host.sock",
+        "talon config check --config talon.yaml",
+        "talon config show",
+        "talon config reference",
+        "talon doctor",
+        "talon exec ./hello greet name=World --config-json {}",
+        "talon exec ./hello --list",
+        "talon completions bash",
+        "talon man /tmp/man",
+        "talon --color never --output json status",
+    ] {
+        assert!(parse(line).is_ok(), "{line}: {}", parse(line).err().unwrap());
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    for (line, kind) in [
+        ("talon", ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand),
+        ("talon fly", ErrorKind::InvalidSubcommand),
+        ("talon call", ErrorKind::MissingRequiredArgument),
+        ("talon call hello", ErrorKind::ValueValidation),
+        ("talon call hello.greet name", ErrorKind::ValueValidation),
+        ("talon call hello.greet --timeout 0s", ErrorKind::ValueValidation),
+        ("talon plugin logs hello --tail 0", ErrorKind::ValueValidation),
+        ("talon exec ./hello", ErrorKind::MissingRequiredArgument),
+        ("talon exec ./hello greet --list", ErrorKind::ArgumentConflict),
+        ("talon status --output xml", ErrorKind::InvalidValue),
+    ] {
+        assert_eq!(parse(line).err().map(|error| error.kind()), Some(kind), "{line}");
+    }
+}
+
+#[test]
+fn every_verb_says_what_it_does() {
+    fn walk(command: &clap::Command, path: &str) {
+        for verb in command.get_subcommands() {
+            let path = format!("{path} {}", verb.get_name());
+            assert!(verb.get_about().is_some(), "{path} has no help");
+            for argument in verb.get_arguments() {
+                assert!(argument.get_help().is_some(), "{path}: {} has no help", argument.get_id());
+            }
+            walk(verb, &path);
+        }
+    }
+    walk(&Cli::command(), "talon");
+}
+
+#[test]
+fn colour_of_help_follows_the_flag_before_there_is_a_command_line() {
+    let args = |line: &str| line.split_whitespace().map(OsString::from).collect::<Vec<_>>();
+    assert_eq!(help_color(&args("talon --color never --help")), ColorChoice::Never);
+    assert_eq!(help_color(&args("talon --color=always")), ColorChoice::Always);
+    assert_eq!(help_color(&args("talon call a.b -- --color=always")), ColorChoice::Auto);
+    assert_eq!(help_color(&args("talon --color")), ColorChoice::Auto);
+}

@@ -1,0 +1,153 @@
+//! What no schema can say: how values fit together, and whether the machine has what they name. What is said about
+//! single plugins is checked by [`talon_plugin::entry`], for manifests as for us.
+
+mod machine;
+
+use std::path::Path;
+
+use talon_plugin::document::Findings;
+use talon_plugin::document::origin::{KeyPath, Origins};
+use talon_plugin::entry::{CallLimits, check_backoff, check_day, check_health, check_variable};
+use talon_plugin::spec::LifecycleSettings;
+use talon_plugin::units::ByteSize;
+
+use super::surroundings::Surroundings;
+use super::types::{Config, Grants, Guard, Lifecycle, Tools};
+
+/// Checks a configuration whose values each are what their key asks for.
+pub(crate) fn check<'o>(config: &Config, around: &Surroundings, origins: &'o Origins) -> Findings<'o> {
+    let mut check = Check { found: Findings::new(origins) };
+    let top = KeyPath::top();
+    check.guard(&config.guard, &top.key("guard"));
+    check.tools(&config.plugins.tools, config, &KeyPath::of(&["plugins", "tools"]));
+    check.host(&config.host, &top.key("host"));
+    let sandbox = top.key("sandbox");
+    config.sandbox.mode.check(&sandbox, &mut check.found);
+    config.sandbox.limits.check(&sandbox.key("limits"), &mut check.found);
+    if around.is_root() {
+        check.uid_range(
+            config.sandbox.uid_range.range(),
+            Path::new("/etc/passwd"),
+            &sandbox.key("uid_range"),
+        );
+    }
+    let log = top.key("log");
+    check.log_level(&config.log.level, &log.key("level"));
+    check.found.size(config.log.line_bytes, &log.key("line_bytes"));
+    check.found.size(config.log.file_bytes, &log.key("file_bytes"));
+    check.found
+}
+
+struct Check<'a> {
+    found: Findings<'a>,
+}
+
+impl Check<'_> {
+    fn problem(&mut self, key: &KeyPath, message: impl Into<String>, help: &str) {
+        self.found.problem(key, message, help);
+    }
+
+    fn guard(&mut self, guard: &Guard, path: &KeyPath) {
+        let Guard {
+            timeout,
+            max_response_bytes,
+            max_structured_bytes,
+            max_argument_bytes,
+            max_message_bytes,
+            concurrency,
+            queue,
+            breaker,
+            forbidden_patterns,
+        } = guard;
+        let limits = CallLimits {
+            timeout: Some(*timeout),
+            max_response_bytes: Some(*max_response_bytes),
+            max_structured_bytes: Some(*max_structured_bytes),
+            max_argument_bytes: Some(*max_argument_bytes),
+            max_message_bytes: Some(*max_message_bytes),
+            concurrency: Some(*concurrency),
+            queue: Some(*queue),
+        };
+        limits.check(path, &mut self.found);
+        self.found.time(breaker.window, &path.key("breaker").key("window"));
+        check_day(breaker.open_for, &path.key("breaker").key("open_for"), &mut self.found);
+        self.patterns(forbidden_patterns, &path.key("forbidden_patterns"));
+    }
+
+    fn tools(&mut self, tools: &Tools, config: &Config, path: &KeyPath) {
+        if let Some(dir) = &tools.plugin_dir
+            && !dir.is_dir()
+        {
+            let message = format!("{} is no directory", dir.display());
+            self.found.warning(&path.key("plugin_dir"), message, "create it, or correct the path");
+        }
+        self.lifecycle(&tools.lifecycle, path);
+        for (index, name) in tools.env_allow_list.iter().enumerate() {
+            check_variable(name, &path.key("env_allow_list").index(index), &mut self.found);
+        }
+        tools.defaults.check(&path.key("defaults"), &mut self.found);
+        self.response_fits(&[&tools.defaults], &config.guard, &path.key("defaults"));
+        let wider = LifecycleSettings::from(&tools.lifecycle);
+        for (name, over) in &tools.overrides {
+            let path = path.key("overrides").key(name);
+            over.settings.check(&wider, &path, &mut self.found);
+            self.response_fits(&[&over.settings.calls, &tools.defaults], &config.guard, &path);
+            self.grants(&over.grants, &path);
+        }
+        for (name, entry) in &tools.plugins {
+            let path = path.key("plugins").key(name);
+            entry.plugin.check(&wider, &path, &mut self.found);
+            self.response_fits(&[&entry.plugin.settings.calls, &tools.defaults], &config.guard, &path);
+            self.grants(&entry.grants, &path);
+        }
+    }
+
+    /// An answer that the caller is to get whole must fit into one message.
+    fn response_fits(&mut self, order: &[&CallLimits], guard: &Guard, path: &KeyPath) {
+        let effective = |key: fn(&CallLimits) -> Option<ByteSize>, wider: ByteSize| {
+            order.iter().find_map(|limits| key(limits)).unwrap_or(wider)
+        };
+        let message = effective(|limits| limits.max_message_bytes, guard.max_message_bytes);
+        let response = effective(|limits| limits.max_response_bytes, guard.max_response_bytes);
+        if response > message {
+            let problem = format!("{response} is more than max_message_bytes ({message}) lets through");
+            self.problem(&path.key("max_response_bytes"), problem, "raise max_message_bytes above it");
+        }
+    }
+
+    fn lifecycle(&mut self, life: &Lifecycle, path: &KeyPath) {
+        let times = [
+            ("health_check_interval", life.health_check_interval),
+            ("health_check_timeout", life.health_check_timeout),
+            ("restart_window", life.restart_window),
+            ("backoff_max", life.backoff_max),
+            ("start_timeout", life.start_timeout),
+        ];
+        for (name, time) in times {
+            self.found.time(time, &path.key(name));
+        }
+        check_health(life.health_check_timeout, life.health_check_interval, path, &mut self.found);
+        check_backoff(life.backoff_initial, life.backoff_max, path, &mut self.found);
+    }
+
+    fn grants(&mut self, grants: &Grants, path: &KeyPath) {
+        for (name, credential) in &grants.credentials {
+            let path = path.key("credentials").key(name);
+            self.header(&credential.header, credential.value.expose(), &path);
+        }
+    }
+
+    fn header(&mut self, name: &str, value: &str, path: &KeyPath) {
+        let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+        if name.is_empty() || !name.bytes().all(token) {
+            self.problem(&path.key("header"), "is no name of a header", "write one like Authorization");
+        }
+        if value.chars().any(|c| c.is_control() && c != '\t') {
+            let help = "a line break at the end often comes from the file it was read from";
+            self.problem(&path.key("value"), "holds a control character or line break", help);
+        }
+        if value.is_empty() {
+            self.found.warning(&path.key("value"), "is empty", "set the variable it comes from");
+        }
+    }
+}

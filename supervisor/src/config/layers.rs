@@ -1,0 +1,263 @@
+//! The sources of a configuration, weakest first: built-in defaults, the file, the environment, flags. figment
+//! merges them; each of ours is one provider.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use figment::value::{Dict, Map as Profiles, Value as FigmentValue};
+use figment::{Metadata, Profile, Provider};
+use serde_json::{Map, Value};
+use talon_plugin::document::names::{check_key, unknown_key};
+use talon_plugin::document::origin::{KeyPath, Source};
+use talon_plugin::document::problem::Problem;
+use talon_plugin::document::shape::{KeyKind, Kind, Shape};
+use talon_plugin::document::walk::{Fill, Ground, Said, Speaker, Walk};
+use talon_plugin::document::yaml::{self, MAX_TEXT_BYTES, Mark, Node};
+
+use super::substitute::substitute;
+use super::surroundings::Surroundings;
+use super::{LoadOptions, Override};
+
+/// What variables of ours begin with.
+pub(super) const PREFIX: &str = "TALON_";
+
+/// Variables of ours that are not configuration keys, and what they are.
+pub(super) const OTHER_VARIABLES: [(&str, &str); 5] = [
+    ("TALON_CONFIG", "the config file, as `--config`"),
+    ("TALON_LOG", "what is logged; wins over `log.level`"),
+    ("TALON_HOST_SOCKET", "the socket that commands talk to, as `--socket`"),
+    ("TALON_LISTEN_FD", "given to plugins: a listening socket that they inherit"),
+    ("TALON_STATE_SOCKET", "given to plugins: where their own state is kept"),
+];
+
+/// Variables that begin so are part of the handshake with plugins.
+pub(super) const HANDSHAKE_PREFIX: &str = "TALON_PLUGIN_";
+
+/// What one source says, for figment.
+pub(crate) struct Layer {
+    pub(crate) name: String,
+    pub(crate) values: Map<String, Value>,
+}
+
+impl Provider for Layer {
+    fn metadata(&self) -> Metadata {
+        Metadata::named(self.name.clone())
+    }
+
+    fn data(&self) -> Result<Profiles<Profile, Dict>, figment::Error> {
+        let value = FigmentValue::serialize(&self.values)?;
+        let dict = value.into_dict().unwrap_or_default();
+        Ok(Profile::Default.collect(dict))
+    }
+}
+
+/// The file to read, and whether it must be there because somebody named it.
+pub(crate) fn file_to_read(options: &LoadOptions) -> Option<(PathBuf, bool)> {
+    let around = &options.surroundings;
+    if let Some(file) = &options.file {
+        return Some((file.clone(), true));
+    }
+    if let Some(file) = around.var("TALON_CONFIG") {
+        return Some((PathBuf::from(file), true));
+    }
+    around.places().config_file.map(|file| (file, false))
+}
+
+/// Reads and walks the file. `None`: it is not there and need not be.
+pub(crate) fn file(root: &Shape, path: &Path, must_exist: bool, around: &Surroundings) -> Option<Said> {
+    let shared: Arc<Path> = path.into();
+    let speaker = Speaker::File(shared);
+    let whole_file = |message: String| {
+        let problem = Problem::new(speaker.at(Mark::default()), KeyPath::top(), message);
+        Said { problems: vec![problem], ..Said::default() }
+    };
+    let (text, warning) = match read(&around.cwd.join(path)) {
+        Ok(read) => read,
+        Err(ReadError::NotThere) if !must_exist => return None,
+        Err(error) => return Some(whole_file(error.to_string())),
+    };
+    let said = match yaml::parse(&text) {
+        Ok(None) => Said::default(),
+        Ok(Some(node)) => walk(root, speaker.clone(), around).document(&node),
+        Err(refusal) => failed(refusal.problem(&speaker, KeyPath::top())),
+    };
+    match warning {
+        None => Some(said),
+        Some(message) => {
+            let mut said = said;
+            said.problems.push(Problem::new(speaker.at(Mark::default()), KeyPath::top(), message));
+            Some(said)
+        }
+    }
+}
+
+/// A walk through what somebody said, with the surroundings that it may mean.
+pub(super) fn walk<'a>(root: &'a Shape, speaker: Speaker, around: &'a Surroundings) -> Walk<'a> {
+    let (base, fill) = match &speaker {
+        Speaker::File(path) => {
+            let fill: Box<Fill<'a>> = Box::new(|text: &str| {
+                substitute(text, around).map_err(|error| (error.to_string(), error.help()))
+            });
+            (around.cwd.join(path.parent().unwrap_or(Path::new("."))), Some(fill))
+        }
+        // What the environment says is taken as it stands; only files are written with variables in mind.
+        Speaker::Variable(_) | Speaker::Flag(_) => (around.cwd.clone(), None),
+    };
+    Walk::new(root, speaker, Ground { base: Some(base), home: around.home.as_deref(), fill })
+}
+
+#[derive(Debug, thiserror::Error)]
+enum ReadError {
+    #[error("no such file (create it, or leave out --config and TALON_CONFIG to run on defaults)")]
+    NotThere,
+    #[error("cannot be read: {0} (check its path and permissions)")]
+    Io(std::io::Error),
+    #[error("is longer than {MAX_TEXT_BYTES} bytes (a configuration is much shorter; is it the right file?)")]
+    TooLong,
+    #[error("is not UTF-8 from byte {0} on (save it as UTF-8)")]
+    NotUtf8(usize),
+}
+
+/// The file's text, and what is wrong with its permissions.
+fn read(path: &Path) -> Result<(String, Option<String>), ReadError> {
+    const WRITABLE_BY_OTHERS: u32 = 0o002;
+    let not_read = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => ReadError::NotThere,
+        _ => ReadError::Io(error),
+    };
+    let file = File::open(path).map_err(not_read)?;
+    let metadata = file.metadata().map_err(ReadError::Io)?;
+    let untrusted = (metadata.is_file() && metadata.mode() & WRITABLE_BY_OTHERS != 0)
+        .then(|| "everybody may write to it, and so decide what runs (chmod o-w it)".to_owned());
+    let mut bytes = Vec::new();
+    // One byte more than allowed tells a file that is too long from one that just fits.
+    file.take(MAX_TEXT_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(ReadError::Io)?;
+    if bytes.len() > MAX_TEXT_BYTES {
+        return Err(ReadError::TooLong);
+    }
+    let text =
+        String::from_utf8(bytes).map_err(|error| ReadError::NotUtf8(error.utf8_error().valid_up_to()))?;
+    Ok((text, untrusted))
+}
+
+/// What the environment says: for each variable its name and what came of it, and warnings.
+pub(crate) fn environment(root: &Shape, around: &Surroundings) -> (Vec<(String, Said)>, Vec<Problem>) {
+    let mut said = Vec::new();
+    let mut warnings = Vec::new();
+    for (name, value) in &around.env {
+        let Some(rest) = name.strip_prefix(PREFIX) else { continue };
+        if name.starts_with(HANDSHAKE_PREFIX) || OTHER_VARIABLES.iter().any(|(other, _)| other == name) {
+            continue;
+        }
+        let source = Source::Variable(name.clone());
+        let one = match key_of_variable(root, rest) {
+            Ok((shape, path)) => match value.to_str() {
+                Some(value) => at_key(root, Speaker::Variable(name.clone()), value, shape, &path, around),
+                None => failed(Problem::new(source, path, "is not UTF-8").help("give it a value in UTF-8")),
+            },
+            // Variables such as TALON_PORT or TALON_SERVICE_HOST are put there by container platforms for a
+            // service called "talon"; only a variable with our separator was surely meant for us.
+            Err(problem) if !rest.contains("__") => {
+                warnings.push(Problem { at: source, ..problem });
+                continue;
+            }
+            Err(problem) => failed(Problem { at: source, ..problem }),
+        };
+        said.push((name.clone(), one));
+    }
+    (said, warnings)
+}
+
+/// What the flags say, in their order.
+pub(crate) fn flags(root: &Shape, overrides: &[Override], around: &Surroundings) -> Vec<(String, Said)> {
+    let one = |flag: &Override| {
+        let steps = flag.key.split('.').map(str::to_owned);
+        let said = match descend(root, steps, |_, step| step.to_owned()) {
+            Ok((shape, path)) => {
+                at_key(root, Speaker::Flag(flag.flag.clone()), &flag.value, shape, &path, around)
+            }
+            Err(problem) => failed(Problem { at: Source::Flag(flag.flag.clone()), ..problem }),
+        };
+        (flag.flag.clone(), said)
+    };
+    overrides.iter().map(one).collect()
+}
+
+fn failed(problem: Problem) -> Said {
+    Said { problems: vec![problem], ..Said::default() }
+}
+
+/// The key that a variable's name (without the prefix) means. Names of keys and plugins are written in capitals,
+/// with `_` for `-`; names of the operator's choice keep their case.
+fn key_of_variable<'s>(root: &'s Shape, name: &str) -> Result<(&'s Shape, KeyPath), Problem> {
+    let steps = name.split("__").map(str::to_owned);
+    descend(root, steps, |kind, step| match kind {
+        Kind::Map { key: KeyKind::Plugin, .. } => step.to_ascii_lowercase().replace('_', "-"),
+        // A plugin's free `config` is no list of names, but keys of somebody else's choice.
+        Kind::Map { value, .. } if value.kind == Kind::Any => step.to_ascii_lowercase(),
+        Kind::Map { .. } => step.to_owned(),
+        _ => step.to_ascii_lowercase(),
+    })
+}
+
+/// Follows steps down the shape. The problem, if any, still lacks its place.
+fn descend(
+    root: &Shape,
+    steps: impl Iterator<Item = String>,
+    spelled: impl Fn(&Kind, &str) -> String,
+) -> Result<(&Shape, KeyPath), Problem> {
+    /// What lies inside a plugin's free `config`.
+    static ANYTHING: Shape = Shape { kind: Kind::Any, nullable: true };
+    let mut shape = root;
+    let mut path = KeyPath::top();
+    for step in steps {
+        let step = spelled(&shape.kind, &step);
+        let below = path.key(&step);
+        let problem = |(message, help): (String, Option<String>)| Problem {
+            help,
+            ..Problem::new(Source::Default, below.clone(), message)
+        };
+        shape = match &shape.kind {
+            Kind::Object(_) => match shape.field(&step) {
+                Some(field) => &field.shape,
+                None => return Err(problem(unknown_key(root, shape, &path, &step))),
+            },
+            Kind::Map { key, value } => {
+                check_key(*key, &step).map_err(problem)?;
+                value
+            }
+            Kind::Any if step.is_empty() => return Err(problem(("an empty key".to_owned(), None))),
+            Kind::Any => &ANYTHING,
+            _ => {
+                let message = format!("unknown key: {path} is {}, which has no keys", shape.name());
+                return Err(problem((message, None)));
+            }
+        };
+        path = below;
+    }
+    Ok((shape, path))
+}
+
+/// Walks the value that a variable or a flag gives to a key: a scalar as it stands, anything else as YAML.
+fn at_key(
+    root: &Shape,
+    speaker: Speaker,
+    text: &str,
+    shape: &Shape,
+    path: &KeyPath,
+    around: &Surroundings,
+) -> Said {
+    let is_yaml = matches!(shape.kind, Kind::Object(_) | Kind::Map { .. } | Kind::List(_) | Kind::Any);
+    let walk = walk(root, speaker.clone(), around);
+    if !is_yaml {
+        return walk.at_key(&Node::scalar(text, Mark::default(), true), shape, path);
+    }
+    match yaml::parse(text) {
+        Ok(Some(node)) => walk.at_key(&node, shape, path),
+        Ok(None) => walk.at_key(&Node::scalar("", Mark::default(), true), shape, path),
+        Err(refusal) => failed(refusal.problem(&speaker, path.clone())),
+    }
+}

@@ -1,0 +1,159 @@
+//! The configuration: one YAML file, the environment, flags; checked whole before anything starts.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `types`, `schema` | the keys, their defaults and their documentation |
+//! | `layers`, `substitute` | file, environment and flags, each held against the schema by [`talon_plugin::document`] |
+//! | `merge` | all of them together, by figment |
+//! | `check` | what no schema can say |
+//! | `show`, `reference` | what people read |
+//! | `peers`, `specs` | the configuration as other modules want it |
+//!
+//! Every problem is found before any is reported, each with its file, line and column, or its variable or flag.
+
+mod check;
+mod layers;
+mod merge;
+mod peers;
+mod reference;
+mod schema;
+mod secret;
+mod show;
+mod specs;
+mod substitute;
+mod surroundings;
+mod types;
+
+use std::path::PathBuf;
+
+use talon_plugin::document::origin::{Origin, Origins};
+
+use self::merge::Merge;
+
+pub use self::peers::PeerPolicy;
+pub use self::reference::{EXAMPLE, write_reference};
+pub use self::schema::json_schema;
+pub use self::secret::{REDACTED, Secret, sounds_secret};
+pub use self::specs::CallPolicy;
+pub use self::surroundings::{Place, Places, Surroundings};
+pub use self::types::{
+    Breaker, Config, ConfiguredPlugin, Credential, Grants, Guard, Host, Lifecycle, Log, LogFormat,
+    Origin as PeerOrigin, Override as PluginOverride, Peer, Plugins, Role, Sandbox, State, Tools,
+};
+pub use talon_plugin::document::origin::{KeyPath, Source};
+pub use talon_plugin::document::problem::{Problem, Problems as ConfigErrors};
+pub use talon_plugin::entry::SandboxMode;
+
+/// What a configuration is loaded from.
+#[derive(Debug, Clone)]
+pub struct LoadOptions {
+    /// The file named by `--config`. It must exist.
+    pub file: Option<PathBuf>,
+    /// Values from flags; a later one wins.
+    pub overrides: Vec<Override>,
+    /// The environment and who we are.
+    pub surroundings: Surroundings,
+}
+
+/// One value from the command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Override {
+    /// The flag as messages name it: `--runtime-dir`.
+    pub flag: String,
+    /// The key, as in the file, its steps joined by dots: `plugins.tools.max_restarts`.
+    pub key: String,
+    /// The value; for keys that are no plain values, YAML.
+    pub value: String,
+}
+
+/// A sound configuration, and where each value comes from.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The effective values.
+    pub config: Config,
+    /// The file that was read; `None` if there was none.
+    pub file: Option<PathBuf>,
+    /// What is allowed but probably not meant.
+    pub warnings: Vec<Problem>,
+    origins: Origins,
+}
+
+impl LoadOptions {
+    /// Those of this process, without any flag.
+    #[must_use]
+    pub fn of_process() -> Self {
+        Self { file: None, overrides: Vec::new(), surroundings: Surroundings::of_process() }
+    }
+
+    /// Adds a value from a flag.
+    #[must_use]
+    pub fn with(mut self, flag: &str, key: &str, value: impl Into<String>) -> Self {
+        self.overrides.push(Override { flag: flag.to_owned(), key: key.to_owned(), value: value.into() });
+        self
+    }
+}
+
+impl Loaded {
+    /// Where the value of a key comes from.
+    #[must_use]
+    pub fn source(&self, key: &KeyPath) -> Source {
+        self.origins.get(key).map_or(Source::Default, |origin| origin.source.clone())
+    }
+}
+
+/// Loads the configuration: built-in defaults, the file, the environment, flags, the later over the earlier; then
+/// checks it whole.
+///
+/// The file is `--config`, else `$TALON_CONFIG`, else `/etc/talon/talon.yaml` for root and
+/// `$XDG_CONFIG_HOME/talon/talon.yaml` for others; of these only the last may be missing.
+///
+/// # Errors
+/// Everything that is wrong, at once.
+pub fn load(options: &LoadOptions) -> Result<Loaded, ConfigErrors> {
+    let around = &options.surroundings;
+    let root = schema::config();
+    let places = around.places();
+    let mut merge = Merge::onto(&Config::built_in(&places), place_origins(&places));
+    let mut warnings = Vec::new();
+    let mut file = None;
+    if let Some((path, must_exist)) = layers::file_to_read(options)
+        && let Some(said) = layers::file(&root, &path, must_exist, around)
+    {
+        merge.add(&path.to_string_lossy(), said);
+        file = Some(path);
+    }
+    let (variables, ignored) = layers::environment(&root, around);
+    warnings.extend(ignored);
+    for (name, said) in variables.into_iter().chain(layers::flags(&root, &options.overrides, around)) {
+        merge.add(&name, said);
+    }
+    let config = merge.finish(&root);
+    let mut problems = merge.problems;
+    let Some(config) = config else {
+        return Err(ConfigErrors::new(problems).expect("finish() reports what it cannot build"));
+    };
+    let found = check::check(&config, around, &merge.origins);
+    problems.extend(found.problems);
+    warnings.extend(found.warnings);
+    match ConfigErrors::new(problems) {
+        Some(errors) => Err(errors),
+        None => Ok(Loaded { config, file, warnings, origins: merge.origins }),
+    }
+}
+
+/// Defaults that a variable chose come from that variable.
+fn place_origins(places: &Places) -> Origins {
+    let mut origins = Origins::default();
+    let known =
+        [(&["runtime_dir"] as &[&str], &places.runtime_dir), (&["state", "data_dir"], &places.data_dir)];
+    for (key, place) in known {
+        if let Some(variable) = place.variable {
+            let source = Source::Variable(variable.to_owned());
+            origins.note(KeyPath::of(key), Origin { source, substituted: false, list: false });
+        }
+    }
+    origins
+}
+
+#[cfg(test)]
+mod tests;

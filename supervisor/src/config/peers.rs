@@ -1,0 +1,124 @@
+//! Who may use the door, as the host asks it: by uid and groups of the peer.
+
+use nix::unistd::{Group, User};
+
+use super::types::{Config, Host, Origin, Peer, Role};
+
+/// Tells the role and origin of whoever connects to `host.sock`.
+///
+/// The first entry that fits decides: those of `host.peers` in their order, then root and our own user
+/// (admin, person), then members of `host.group` (call, person). Nobody else has a role.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PeerPolicy {
+    entries: Vec<(Who, Role, talon_guard::Origin)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Who {
+    User(u32),
+    Group(u32),
+}
+
+impl PeerPolicy {
+    /// The policy of a configuration, for a supervisor that runs as `own_uid`. Names that the system does not
+    /// know fit nobody; `load` has reported them.
+    #[must_use]
+    pub fn new(host: &Host, own_uid: u32) -> Self {
+        let named = host.peers.iter().filter_map(|peer| Some((who(peer)?, peer.role, peer.origin)));
+        let administrators = [0, own_uid].map(|uid| (Who::User(uid), Role::Admin, Origin::Person));
+        let group = host.group.as_deref().and_then(gid_of);
+        let callers = group.map(|gid| (Who::Group(gid), Role::Call, Origin::Person));
+        let all = named.chain(administrators).chain(callers);
+        Self { entries: all.map(|(who, role, origin)| (who, role, origin.into())).collect() }
+    }
+
+    /// The role and origin of a peer with this uid, primary group and supplementary groups. `None`: it is
+    /// refused.
+    #[must_use]
+    pub fn classify(&self, uid: u32, gid: u32, groups: &[u32]) -> Option<(Role, talon_guard::Origin)> {
+        let fits = |who: &Who| match *who {
+            Who::User(wanted) => wanted == uid,
+            Who::Group(wanted) => wanted == gid || groups.contains(&wanted),
+        };
+        self.entries.iter().find(|(who, ..)| fits(who)).map(|&(_, role, origin)| (role, origin))
+    }
+}
+
+impl Config {
+    /// Who may use this supervisor's door.
+    #[must_use]
+    pub fn peers(&self) -> PeerPolicy {
+        PeerPolicy::new(&self.host, nix::unistd::Uid::effective().as_raw())
+    }
+
+    /// The group that owns `host.sock`, if one is configured and known to the system.
+    #[must_use]
+    pub fn host_gid(&self) -> Option<u32> {
+        self.host.group.as_deref().and_then(gid_of)
+    }
+}
+
+fn who(peer: &Peer) -> Option<Who> {
+    let by_user = peer.uid.or_else(|| peer.user.as_deref().and_then(uid_of)).map(Who::User);
+    by_user.or_else(|| peer.gid.or_else(|| peer.group.as_deref().and_then(gid_of)).map(Who::Group))
+}
+
+/// The uid of a user, by name.
+pub(crate) fn uid_of(name: &str) -> Option<u32> {
+    User::from_name(name).ok().flatten().map(|user| user.uid.as_raw())
+}
+
+/// The gid of a group, by name.
+pub(crate) fn gid_of(name: &str) -> Option<u32> {
+    Group::from_name(name).ok().flatten().map(|group| group.gid.as_raw())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWN: u32 = 4242;
+
+    fn peer() -> Peer {
+        Peer { user: None, uid: None, group: None, gid: None, role: Role::Call, origin: Origin::Program }
+    }
+
+    #[test]
+    fn without_a_word_only_root_and_our_own_user_may() {
+        let policy = PeerPolicy::new(&Host::default(), OWN);
+        let admin = Some((Role::Admin, talon_guard::Origin::Person));
+        assert_eq!(policy.classify(0, 0, &[]), admin);
+        assert_eq!(policy.classify(OWN, 1, &[]), admin);
+        assert_eq!(policy.classify(1000, 1000, &[0, OWN]), None);
+    }
+
+    #[test]
+    fn members_of_the_group_call_as_persons() {
+        let host = Host { group: Some("root".to_owned()), peers: Vec::new() };
+        let policy = PeerPolicy::new(&host, OWN);
+        let caller = Some((Role::Call, talon_guard::Origin::Person));
+        assert_eq!(policy.classify(1000, 0, &[]), caller);
+        assert_eq!(policy.classify(1000, 1000, &[7, 0]), caller);
+        assert_eq!(policy.classify(1000, 1000, &[7]), None);
+    }
+
+    #[test]
+    fn the_first_entry_that_fits_decides() {
+        let agent = Peer { uid: Some(1001), origin: Origin::Model, ..peer() };
+        let operators = Peer { gid: Some(50), role: Role::Operate, ..peer() };
+        let host = Host { group: Some("root".to_owned()), peers: vec![agent, operators] };
+        let policy = PeerPolicy::new(&host, OWN);
+        assert_eq!(policy.classify(1001, 0, &[50]), Some((Role::Call, talon_guard::Origin::Model)));
+        assert_eq!(policy.classify(1002, 0, &[50]), Some((Role::Operate, talon_guard::Origin::Program)));
+    }
+
+    #[test]
+    fn a_name_that_nobody_has_fits_nobody() {
+        let host = Host {
+            group: Some("no-such-group-here".to_owned()),
+            peers: vec![Peer { user: Some("no-such-user-here".to_owned()), role: Role::Admin, ..peer() }],
+        };
+        let policy = PeerPolicy::new(&host, OWN);
+        assert_eq!(policy.classify(1000, 1000, &[]), None);
+    }
+}

@@ -1,0 +1,177 @@
+//! The configuration as the plugin side and the guard stack want it.
+//!
+//! What is said in several places is settled here and in [`talon_plugin::discover`], the most particular first:
+//! `overrides.<plugin>`, then the plugin's entry under `plugins`, then its manifest, then `defaults`, then `guard`. An
+//! operator's word wins over an author's: a plugin-wide timeout of the operator also beats the action timeouts of a
+//! manifest.
+
+use std::collections::BTreeSet;
+
+use talon_guard::admission::AdmissionSettings;
+use talon_guard::breaker::BreakerSettings;
+use talon_guard::deadline::Timeouts;
+use talon_guard::resolve::Grants;
+use talon_plugin::discover::{self, Refused, SpecDefaults};
+use talon_plugin::name::PluginName;
+use talon_plugin::spec::{PluginSpec, SandboxSettings};
+use talon_plugin::units::ByteSize;
+use talon_plugin::{LogLimits, Settings, default_start_concurrency};
+
+use super::types::Config;
+
+/// What one plugin's guard stack is built with.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct CallPolicy {
+    /// For `DeadlineLayer`.
+    pub timeouts: Timeouts,
+    /// For `TruncateLayer`, in bytes.
+    pub max_response_bytes: usize,
+    /// For `TruncateLayer`, in bytes.
+    pub max_structured_bytes: usize,
+    /// For `ResolveLayer`, in bytes.
+    pub max_argument_bytes: usize,
+    /// For `AdmissionLayer`.
+    pub admission: AdmissionSettings,
+    /// For `BreakerLayer`.
+    pub breaker: BreakerSettings,
+    /// For `ResolveLayer`.
+    pub grants: Grants,
+}
+
+impl Config {
+    /// What holds for every plugin that says nothing else, and what is said about single ones.
+    #[must_use]
+    pub fn spec_defaults(&self) -> SpecDefaults {
+        let tools = &self.plugins.tools;
+        let max_message_bytes = tools.defaults.max_message_bytes.unwrap_or(self.guard.max_message_bytes);
+        let overrides = tools.overrides.iter().map(|(name, over)| (name.clone(), over.settings.clone()));
+        SpecDefaults {
+            lifecycle: (&tools.lifecycle).into(),
+            sandbox: SandboxSettings {
+                mode: self.sandbox.mode.into(),
+                limits: self.sandbox.limits.within(talon_jail::Limits::default()),
+            },
+            max_message_bytes: max_message_bytes.as_usize(),
+            overrides: overrides.collect(),
+            ..SpecDefaults::default()
+        }
+    }
+
+    /// The plugins under `plugins.tools.plugins`, checked as discovery checks what it finds. Blocking: reads each
+    /// plugin's files where there is a digest to compare.
+    #[must_use]
+    pub fn configured_plugins(&self) -> (Vec<PluginSpec>, Vec<Refused>) {
+        let defaults = self.spec_defaults();
+        let mut plugins = Vec::new();
+        let mut refused = Vec::new();
+        for (key, entry) in &self.plugins.tools.plugins {
+            let spec = match PluginName::new(key) {
+                Ok(name) => {
+                    let source = format!("plugins.tools.plugins.{name}");
+                    discover::configured(&name, &source, &entry.plugin, &defaults)
+                }
+                Err(error) => {
+                    let path = entry.plugin.command.clone();
+                    Err(Refused { name: key.clone(), path, reason: error.to_string() })
+                }
+            };
+            match spec {
+                Ok(spec) => plugins.push(spec),
+                Err(reason) => refused.push(reason),
+            }
+        }
+        (plugins, refused)
+    }
+
+    /// What one plugin's guard stack is built with.
+    #[must_use]
+    pub fn call_policy(&self, plugin: &str, spec: &PluginSpec) -> CallPolicy {
+        let guard = &self.guard;
+        let wider = &self.plugins.tools.defaults;
+        let own = &spec.calls;
+        let size = |own: Option<usize>, wider: Option<ByteSize>, widest: ByteSize| {
+            own.unwrap_or_else(|| wider.unwrap_or(widest).as_usize())
+        };
+        CallPolicy {
+            timeouts: Timeouts {
+                default: own.timeout.unwrap_or_else(|| wider.timeout.unwrap_or(guard.timeout).get()),
+                actions: own.action_timeouts.clone(),
+            },
+            max_response_bytes: size(
+                own.max_response_bytes,
+                wider.max_response_bytes,
+                guard.max_response_bytes,
+            ),
+            max_structured_bytes: size(
+                own.max_structured_bytes,
+                wider.max_structured_bytes,
+                guard.max_structured_bytes,
+            ),
+            max_argument_bytes: size(
+                own.max_argument_bytes,
+                wider.max_argument_bytes,
+                guard.max_argument_bytes,
+            ),
+            admission: AdmissionSettings {
+                concurrency: own.concurrency.or(wider.concurrency).unwrap_or(guard.concurrency),
+                queue: own.queue.or(wider.queue).unwrap_or(guard.queue),
+            },
+            breaker: BreakerSettings {
+                failures: guard.breaker.failures,
+                window: guard.breaker.window.get(),
+                open_for: guard.breaker.open_for.get(),
+            },
+            grants: self.grants(plugin),
+        }
+    }
+
+    /// What the operator lets a plugin have. What the overrides name wins; credentials of both places count.
+    fn grants(&self, plugin: &str) -> Grants {
+        let tools = &self.plugins.tools;
+        let entry = tools.plugins.get(plugin).map(|entry| &entry.grants);
+        let over = tools.overrides.get(plugin).map(|over| &over.grants);
+        let mut grants = Grants::default();
+        for said in entry.into_iter().chain(over) {
+            if let Some(context) = &said.context {
+                grants.context = context.iter().cloned().collect::<BTreeSet<_>>();
+            }
+            for (name, credential) in &said.credentials {
+                let header = talon_proto::plugin::CredentialHeader {
+                    header: credential.header.clone(),
+                    value: credential.value.expose().to_owned(),
+                };
+                grants.credentials.insert(name.clone(), header);
+            }
+        }
+        grants
+    }
+
+    /// What all plugins share.
+    #[must_use]
+    pub fn talon_plugin_settings(&self) -> Settings {
+        let tools = &self.plugins.tools;
+        let log = &self.log;
+        Settings {
+            runtime_dir: self.runtime_dir.clone(),
+            log_dir: log.dir.clone(),
+            data_dir: self.state.data_dir.clone(),
+            // Only root may start a program as somebody else.
+            uid_range: nix::unistd::Uid::effective().is_root().then(|| self.sandbox.uid_range.range()),
+            start_concurrency: tools.start_concurrency.unwrap_or_else(default_start_concurrency),
+            env_allow_list: tools.env_allow_list.clone(),
+            log_limits: LogLimits {
+                ring_lines: log.ring_lines,
+                line_bytes: log.line_bytes.as_usize(),
+                lines_per_second: log.lines_per_second,
+                burst_lines: log.burst_lines,
+                file_bytes: log.file_bytes.get(),
+                rotated_files: log.rotated_files,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "specs_tests.rs"]
+mod tests;

@@ -1,0 +1,85 @@
+//! `${VAR}` in the strings of a config file.
+//!
+//! Works on scalars after parsing, never on the raw text, so that a variable's value cannot become YAML.
+
+use talon_plugin::document::yaml::MAX_TEXT_BYTES;
+
+use super::surroundings::Surroundings;
+
+/// Why a text cannot be completed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum BadSubstitution {
+    #[error("environment variable {name} is not set")]
+    Unset { name: String },
+    #[error("environment variable {name} is not UTF-8")]
+    NotUtf8 { name: String },
+    #[error("\"${{\" without a \"}}\"")]
+    Unclosed,
+    #[error("{shown:?} is no name of a variable")]
+    BadName { shown: String },
+    #[error("is longer than {MAX_TEXT_BYTES} bytes once its variables are filled in")]
+    TooLong,
+}
+
+impl BadSubstitution {
+    /// What to do about it.
+    pub(crate) fn help(&self) -> String {
+        match self {
+            Self::Unset { name } => format!("set it, or give a default: ${{{name}:-…}}"),
+            Self::NotUtf8 { .. } => "give it a value in UTF-8".to_owned(),
+            Self::Unclosed | Self::BadName { .. } => "write ${NAME}, or $$ for a dollar sign".to_owned(),
+            Self::TooLong => "shorten the variable's value".to_owned(),
+        }
+    }
+}
+
+/// Replaces `${VAR}` and `${VAR:-default}` by the variable's value, and `$$` by `$`. Any other `$` stays. Says
+/// also whether a variable stood in the text.
+pub(crate) fn substitute(text: &str, around: &Surroundings) -> Result<(String, bool), BadSubstitution> {
+    let mut from_variable = false;
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(dollar) = rest.find('$') {
+        out.push_str(&rest[..dollar]);
+        let after = &rest[dollar + 1..];
+        if let Some(after) = after.strip_prefix('$') {
+            out.push('$');
+            rest = after;
+        } else if let Some(inside) = after.strip_prefix('{') {
+            let end = inside.find('}').ok_or(BadSubstitution::Unclosed)?;
+            out.push_str(&value(&inside[..end], around)?);
+            from_variable = true;
+            rest = &inside[end + 1..];
+        } else {
+            out.push('$');
+            rest = after;
+        }
+        if out.len() > MAX_TEXT_BYTES {
+            return Err(BadSubstitution::TooLong);
+        }
+    }
+    out.push_str(rest);
+    Ok((out, from_variable))
+}
+
+fn value(inside: &str, around: &Surroundings) -> Result<String, BadSubstitution> {
+    let (name, default) = match inside.split_once(":-") {
+        Some((name, default)) => (name, Some(default)),
+        None => (inside, None),
+    };
+    let starts_well = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    if !starts_well || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
+        return Err(BadSubstitution::BadName { shown: name.chars().take(40).collect() });
+    }
+    let set = around.env.get(name);
+    match (set, default) {
+        // As in a shell, a variable that is set to nothing takes the default, but is not an error without one.
+        (Some(value), Some(default)) if value.is_empty() => Ok(default.to_owned()),
+        (Some(value), _) => value
+            .to_str()
+            .map(str::to_owned)
+            .ok_or_else(|| BadSubstitution::NotUtf8 { name: name.to_owned() }),
+        (None, Some(default)) => Ok(default.to_owned()),
+        (None, None) => Err(BadSubstitution::Unset { name: name.to_owned() }),
+    }
+}

@@ -1,0 +1,80 @@
+//! `host`: who may use the door.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Who may use `host.sock`, and for what.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Host {
+    /// The group that owns `host.sock`, by name. Its members may call, as persons.
+    ///
+    /// Without it the socket belongs to the supervisor's own group, and only root, the supervisor's own user and
+    /// who is named in `peers` may do anything.
+    #[schemars(example = &"talon")]
+    pub group: Option<String>,
+    /// Further users and groups, or other roles for those above. The first entry that fits decides.
+    ///
+    /// Exactly one of `user`, `uid`, `group` and `gid` says who an entry is about.
+    #[schemars(example = serde_json::json!([{ "user": "talon-agent", "role": "call", "origin": "model" }]))]
+    pub peers: Vec<Peer>,
+}
+
+/// One user or group that may use `host.sock`. Exactly one of `user`, `uid`, `group` and `gid` says who.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Peer {
+    /// A user, by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// A user, by number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<u32>,
+    /// A group, by name. Supplementary groups count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// A group, by number. Supplementary groups count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gid: Option<u32>,
+    /// What it may do.
+    pub role: Role,
+    /// As what its calls count. An action that is for people only refuses a `model`.
+    ///
+    /// `program` unless said otherwise, because a person is the one thing a socket cannot recognise.
+    #[serde(default)]
+    pub origin: Origin,
+}
+
+/// What a peer may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// Call actions, and see which plugins there are.
+    Call,
+    /// Also start, stop, restart and refresh plugins, and read their events and logs.
+    Operate,
+    /// Everything.
+    Admin,
+}
+
+/// As what a peer's calls count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    /// A person at a command line or in a user interface.
+    Person,
+    /// A language model, through an agent.
+    Model,
+    /// Another program.
+    #[default]
+    Program,
+}
+
+impl From<Origin> for talon_guard::Origin {
+    fn from(origin: Origin) -> Self {
+        match origin {
+            Origin::Person => Self::Person,
+            Origin::Model => Self::Model,
+            Origin::Program => Self::Program,
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The configuration as types. Their doc comments are the reference page: the first paragraph says what a key
+//! is, the next ones why its default is what it is and what happens at the limit. What may be said about a single
+//! plugin is in [`talon_plugin::entry`], because a plugin's own manifest says it in the same words.
+
+mod guard;
+mod host;
+mod places;
+mod tools;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use self::guard::{Breaker, Guard};
+pub use self::host::{Host, Origin, Peer, Role};
+pub use self::places::{Log, LogFormat, Sandbox, State};
+pub use self::tools::{ConfiguredPlugin, Credential, Grants, Lifecycle, Override, Tools};
+
+use super::surroundings::Places;
+
+/// Everything a supervisor can be told.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Config {
+    /// Where the sockets live, and the plugins' private directories.
+    ///
+    /// Must be short, because a unix socket's path holds at most 107 bytes; a second supervisor on the same
+    /// directory is refused.
+    #[schemars(
+        extend("format" = "path"),
+        extend("x-default" = "`$RUNTIME_DIRECTORY`, else `/run/talon` (root), `$XDG_RUNTIME_DIR/talon` or `/tmp/talon-<uid>`"),
+        example = &"/run/talon"
+    )]
+    pub runtime_dir: std::path::PathBuf,
+    /// What stands between every plugin and its callers: one guard stack, the same for every call.
+    ///
+    /// These values hold for every plugin; `plugins.tools.defaults` and `plugins.tools.overrides` change some of
+    /// them.
+    pub guard: Guard,
+    /// The jail around every plugin.
+    pub sandbox: Sandbox,
+    /// What runs.
+    pub plugins: Plugins,
+    /// What is kept on disk.
+    pub state: State,
+    /// Who may use `host.sock`, and for what.
+    ///
+    /// The socket has mode 0660. Who connects is told by the kernel (its uid and groups), never by a field of a
+    /// request. Entries of `peers` are tried from first to last; then root and the supervisor's own user are
+    /// administrators, and members of `group` may call, both as persons. Everybody else is refused.
+    pub host: Host,
+    /// The supervisor's own log, and its plugins' logs.
+    pub log: Log,
+}
+
+/// The kinds of plugin.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Plugins {
+    /// Tool plugins: programs of their own that serve actions over gRPC.
+    pub tools: Tools,
+}
+
+impl Config {
+    /// The values that hold where nobody says otherwise.
+    #[must_use]
+    pub fn built_in(places: &Places) -> Self {
+        Self {
+            runtime_dir: places.runtime_dir.path.clone(),
+            guard: Guard::default(),
+            sandbox: Sandbox::default(),
+            plugins: Plugins::default(),
+            state: State { data_dir: places.data_dir.path.clone() },
+            host: Host::default(),
+            log: Log::default(),
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! `state`, `sandbox` and `log`.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use talon_plugin::entry::{SandboxLimits, SandboxMode};
+use talon_plugin::units::{ByteSize, UidRange};
+
+/// What is kept on disk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct State {
+    /// Where Talon keeps what must survive a restart, such as which plugin has which uid.
+    #[schemars(
+        extend("format" = "path"),
+        extend("x-default" = "`$OPENTALON_DATA_DIR`, else `$STATE_DIRECTORY`, else `/var/lib/talon` (root) or `~/.talon`"),
+        example = &"/var/lib/talon"
+    )]
+    pub data_dir: PathBuf,
+}
+
+/// The jail around every plugin.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Sandbox {
+    /// What happens when a protection cannot be given on this machine.
+    pub mode: SandboxMode,
+    /// The uids that plugins get, one each, when the supervisor is root. Otherwise they keep its own.
+    ///
+    /// 70000-79999 lies in the part that systemd's list of uids assigns to nobody (65536 to 99999), below the
+    /// ranges that container tools hand out from 100000 on. No account of this machine may lie in it.
+    pub uid_range: UidRange,
+    /// Resource limits of every plugin's processes. One that lies above what the supervisor itself may have is
+    /// lowered to that.
+    pub limits: SandboxLimits,
+}
+
+/// The supervisor's own log, and its plugins' logs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Log {
+    /// What is logged: `error`, `warn`, `info`, `debug` or `trace`, or directives as in
+    /// `info,plugin=warn,talon=debug`.
+    ///
+    /// `info` says what an operator acts on, and is silent about single calls. `TALON_LOG` wins over it.
+    #[schemars(example = &"info,plugin=warn")]
+    pub level: String,
+    /// How a log line looks.
+    pub format: LogFormat,
+    /// Where each plugin's log file goes.
+    ///
+    /// Without it the plugins' lines are in the supervisor's own log and in memory only.
+    #[schemars(extend("format" = "path"), example = &"/var/log/talon")]
+    #[serde(default)]
+    pub dir: Option<PathBuf>,
+    /// Lines of each plugin that are kept in memory for `talon plugin logs`.
+    ///
+    /// 1,000: what a person scrolls through. Older lines are forgotten.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub ring_lines: usize,
+    /// The longest line of a plugin.
+    ///
+    /// 8 KiB holds a line of a stack trace. The rest of a longer line is cut off and counted.
+    pub line_bytes: ByteSize,
+    /// Lines a second that one plugin may log for long.
+    ///
+    /// 1,000. More are dropped and counted, so that a chatty plugin cannot keep the supervisor busy.
+    #[schemars(range(min = 1))]
+    pub lines_per_second: u32,
+    /// Lines at once above that rate.
+    ///
+    /// 5,000: a start that prints its configuration.
+    #[schemars(range(min = 1))]
+    pub burst_lines: u32,
+    /// The size at which a plugin's log file is rotated.
+    ///
+    /// 10 MiB opens in any editor.
+    pub file_bytes: ByteSize,
+    /// Rotated files that are kept beside the current one.
+    ///
+    /// 3, which bounds a plugin's logs to 40 MiB. The oldest is deleted.
+    #[schemars(range(max = 1000))]
+    pub rotated_files: u32,
+}
+
+/// How a log line looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogFormat {
+    /// For people on a terminal, JSON otherwise.
+    #[default]
+    Auto,
+    /// One line for people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Self {
+            level: "info".to_owned(),
+            format: LogFormat::default(),
+            dir: None,
+            ring_lines: 1000,
+            line_bytes: ByteSize::kib(8),
+            lines_per_second: 1000,
+            burst_lines: 5000,
+            file_bytes: ByteSize::mib(10),
+            rotated_files: 3,
+        }
+    }
+}

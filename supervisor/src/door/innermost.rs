@@ -1,0 +1,149 @@
+//! The bottom of the stack: from the guard's words to the plugin's and back.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use talon_guard::{Call, CallError, RawAnswer, reason};
+use talon_plugin::{ExecuteError, ExecuteRequest, Executor};
+use talon_proto::plugin::ToolCallRequest;
+use tower::Service;
+
+/// Hands calls to the instances of one plugin.
+#[derive(Clone)]
+pub(super) struct ToPlugin {
+    pub(super) executor: Executor,
+}
+
+/// Where calls to nobody would end, were they let through.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Nowhere;
+
+/// `resolve` let a call through for which there is no plugin.
+#[derive(Debug, thiserror::Error)]
+#[error("a call to the unknown plugin {0:?} came through resolve")]
+struct LetThrough(String);
+
+type Answering = Pin<Box<dyn Future<Output = Result<RawAnswer, CallError>> + Send>>;
+
+impl Service<Call> for ToPlugin {
+    type Response = RawAnswer;
+    type Error = CallError;
+    type Future = Answering;
+
+    /// Always ready: waiting for an instance is part of the call, inside its deadline.
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), CallError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, call: Call) -> Answering {
+        let executor = self.executor.clone();
+        Box::pin(async move {
+            let plugin = call.plugin.clone();
+            executor.execute(request(call)).await.map(RawAnswer).map_err(|error| call_error(&plugin, error))
+        })
+    }
+}
+
+impl Service<Call> for Nowhere {
+    type Response = RawAnswer;
+    type Error = CallError;
+    type Future = std::future::Ready<Result<RawAnswer, CallError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), CallError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, call: Call) -> Self::Future {
+        std::future::ready(Err(CallError::defect(LetThrough(call.plugin))))
+    }
+}
+
+fn request(call: Call) -> ExecuteRequest {
+    ExecuteRequest {
+        message: ToolCallRequest {
+            id: call.id,
+            plugin: call.declared_name,
+            action: call.action,
+            args: call.args.into_iter().collect(),
+            credential_headers: call.credentials.into_iter().collect(),
+        },
+        deadline: call.deadline,
+    }
+}
+
+/// Every way in which a plugin can fail, in the words of `ExecuteResponse.reason`. The text names the plugin, because
+/// its caller may have several.
+///
+/// An answer that came and was not accepted is a refusal, as it is in the layers above; everything else is a fault of
+/// the plugin, which counts for its breaker.
+fn call_error(plugin: &str, error: ExecuteError) -> CallError {
+    let text = format!("plugin {plugin}: {error}");
+    let retryable = error.retryable();
+    match error {
+        ExecuteError::TooLarge { .. } => CallError::refused(reason::TOO_LARGE, text),
+        ExecuteError::Died { .. } | ExecuteError::Stopped => CallError::fault(reason::DIED, text),
+        ExecuteError::TimedOut { .. } => CallError::fault(reason::TIMED_OUT, text),
+        ExecuteError::Status { .. } => CallError::fault(reason::PLUGIN_ERROR, text),
+        ExecuteError::NotDecodable(_) => CallError::fault(reason::PLUGIN_ERROR, text),
+        // How HTTP/2 puts it helps nobody but the log's reader.
+        ExecuteError::Transport(_) => {
+            let text = format!("plugin {plugin}: the connection to it failed during the call");
+            CallError::fault(reason::UNAVAILABLE, text).caused_by(error)
+        }
+        // What is added to the enum later is some way of not being there.
+        _ => CallError::fault(reason::UNAVAILABLE, text),
+    }
+    .with_retryable(retryable)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use talon_guard::Outcome;
+
+    use super::*;
+
+    #[test]
+    fn every_fault_has_its_word_and_says_whether_a_retry_can_help() {
+        let cases = [
+            (ExecuteError::Died { exit: "exit code 3".into(), restarting: true }, "died", true),
+            (ExecuteError::Died { exit: "exit code 3".into(), restarting: false }, "died", false),
+            (ExecuteError::Stopped, "died", true),
+            (ExecuteError::Unavailable { reason: "failed".into(), retryable: false }, "unavailable", false),
+            (ExecuteError::TimedOut { waited: Duration::from_secs(1) }, "timed_out", true),
+            (
+                ExecuteError::Status { code: tonic::Code::Internal, message: "no".into() },
+                "plugin_error",
+                false,
+            ),
+            (
+                ExecuteError::Transport(std::sync::Arc::new(std::io::Error::other("reset"))),
+                "unavailable",
+                true,
+            ),
+            (ExecuteError::NotDecodable("html".into()), "plugin_error", false),
+        ];
+        for (error, reason, retryable) in cases {
+            let error = call_error("hello", error);
+            assert_eq!(error.outcome(), Outcome::HostFault { reason, retryable }, "{error}");
+            assert!(error.to_string().starts_with("plugin hello: "), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_answer_that_is_not_accepted_is_a_refusal() {
+        let error = call_error("hello", ExecuteError::TooLarge { limit: 8 });
+        assert_eq!(error.outcome(), Outcome::Refused { reason: "too_large", retryable: false });
+    }
+
+    #[test]
+    fn the_plugin_sees_its_own_name_and_the_hosts_credentials() {
+        let mut call = Call::new("id", "configured", "act", talon_guard::Origin::Person);
+        call.declared_name = "declared".into();
+        call.args.insert("a".into(), "1".into());
+        let message = request(call).message;
+        assert_eq!((message.plugin.as_str(), message.args["a"].as_str()), ("declared", "1"));
+    }
+}

@@ -1,0 +1,242 @@
+//! The door: every call to a plugin, from whomever it comes, goes through here and takes that plugin's guard stack.
+//!
+//! This is the one place where `talon-plugin` and `talon-guard` meet: `stack` assembles the layers,
+//! `directory` shows plugins to `resolve`, `innermost` hands calls to instances.
+
+pub mod capabilities;
+mod counters;
+mod directory;
+mod finished;
+mod innermost;
+mod stack;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use talon_guard::{Call, Guarded, TraceLayer};
+use talon_plugin::name::PluginName;
+use talon_plugin::spec::PluginSpec;
+use talon_plugin::{Capability, Events, Plugin, Registry};
+use talon_proto::host::PluginCounters;
+use talon_proto::plugin::PluginCapabilities;
+use talon_sanitize::Sanitizer;
+use tokio::sync::Semaphore;
+use tokio_util::task::TaskTracker;
+use tower::ServiceExt;
+
+use crate::config::{CallPolicy, Config};
+use counters::Counters;
+use directory::{NoPlugin, OnePlugin};
+use finished::Finished;
+use innermost::{Nowhere, ToPlugin};
+use stack::{Gauges, Stack};
+
+/// Calls that wait for plugins on their first start, over all plugins. They are in no plugin's queue yet; 256 is a
+/// burst of several agents right after a boot. Further ones are refused at once, retryable.
+const MAX_FIRST_WAITERS: usize = 256;
+
+/// The door is closing: no new call is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the supervisor is draining")]
+pub struct Draining;
+
+/// Guards the calls to all plugins of one registry.
+pub struct Door {
+    registry: Registry,
+    config: Arc<Config>,
+    sanitizer: Sanitizer,
+    events: Events,
+    entries: RwLock<HashMap<String, Arc<Entry>>>,
+    nowhere: Entry,
+    in_flight: TaskTracker,
+    draining: AtomicBool,
+    first_waiters: Semaphore,
+}
+
+/// One plugin's stack and its numbers.
+struct Entry {
+    /// What the stack was built from; another one means that it is stale.
+    spec: Option<Arc<PluginSpec>>,
+    stack: Stack,
+    gauges: Gauges,
+    counters: Arc<Counters>,
+    shown: Mutex<Option<Shown>>,
+}
+
+/// What a plugin declared, and what clients see of it. Made once for each declaration: a hostile one of some megabytes
+/// keeps a thread busy for a while, and whoever may look may look often.
+struct Shown {
+    declared: Arc<Capability>,
+    guarded: Arc<PluginCapabilities>,
+}
+
+/// A plugin's calls at this moment.
+#[derive(Debug, Clone, Default)]
+pub struct Gauge {
+    /// Calls that run.
+    pub in_flight: usize,
+    /// Calls that wait for a place.
+    pub waiting: usize,
+    /// `closed`, `open` or `half_open`.
+    pub breaker: &'static str,
+    /// Since the supervisor started.
+    pub counters: PluginCounters,
+}
+
+impl Door {
+    /// A door to the plugins of `registry`, with the limits of `config`.
+    #[must_use]
+    pub fn new(registry: Registry, config: Arc<Config>, sanitizer: Sanitizer, events: Events) -> Self {
+        let directory = NoPlugin { registry: registry.clone() };
+        let trace = TraceLayer::for_unknown_plugins();
+        let (stack, gauges) = stack::build(trace, nowhere_policy(&config), &sanitizer, directory, Nowhere);
+        let nowhere = Entry { spec: None, stack, gauges, counters: Arc::default(), shown: Mutex::default() };
+        Self {
+            registry,
+            config,
+            sanitizer,
+            events,
+            entries: RwLock::default(),
+            nowhere,
+            in_flight: TaskTracker::new(),
+            draining: AtomicBool::new(false),
+            first_waiters: Semaphore::new(MAX_FIRST_WAITERS),
+        }
+    }
+
+    /// Runs one call. Every outcome is a guarded answer; dropping the future cancels the call down to the plugin.
+    ///
+    /// # Errors
+    /// [`Draining`] once [`Door::drain`] was called: the call was not begun, and another supervisor may take it.
+    pub async fn call(&self, call: Call) -> Result<Guarded, Draining> {
+        // Counted before it is asked whether the door is open, so that drain sees every call that got through.
+        let _in_flight = self.in_flight.token();
+        if self.draining.load(Ordering::SeqCst) {
+            return Err(Draining);
+        }
+        let plugin = self.registry.get(&call.plugin);
+        let entry = plugin.as_ref().map(|plugin| self.entry(plugin));
+        let entry = entry.as_deref().unwrap_or(&self.nowhere);
+        entry.counters.begin();
+        let mut finished = Finished::watch(&self.events, &call, plugin.as_ref().map(Plugin::name));
+        if let Some(plugin) = &plugin {
+            self.first_words(plugin, &call).await;
+        }
+        let answer = match entry.stack.clone().oneshot(call).await {
+            Ok(answer) => answer,
+            Err(never) => match never {},
+        };
+        entry.counters.end(&answer);
+        finished.ended(&answer);
+        Ok(answer)
+    }
+
+    /// Waits for a plugin on its first start to tell what it offers, as calls wait for one that restarts. The
+    /// call's time runs meanwhile.
+    async fn first_words(&self, plugin: &Plugin, call: &Call) {
+        if plugin.capability().is_some() {
+            return;
+        }
+        // As many as may queue for a plugin; the others are told at once that it is starting.
+        let Ok(_waiting) = self.first_waiters.try_acquire() else { return };
+        let timeout = self.policy(plugin).timeouts.timeout_of(call);
+        let patience = timeout.min(plugin.spec().lifecycle.ready_wait);
+        // Whatever comes of it, resolve looks and says.
+        let _ = tokio::time::timeout_at(call.accepted + patience, plugin.settled()).await;
+    }
+
+    /// Closes a plugin's breaker: an operator has just started the plugin anew, and what the breaker knows is about
+    /// the process before.
+    pub fn forget_faults(&self, plugin: &Plugin) {
+        self.entry(plugin).gauges.breaker.reset();
+    }
+
+    /// The sanitizer that all stacks share.
+    #[must_use]
+    pub fn sanitizer(&self) -> &Sanitizer {
+        &self.sanitizer
+    }
+
+    /// How a plugin's calls are.
+    #[must_use]
+    pub fn gauge(&self, plugin: &Plugin) -> Gauge {
+        let entry = self.entry(plugin);
+        Gauge {
+            in_flight: entry.gauges.admission.in_flight(),
+            waiting: entry.gauges.admission.waiting(),
+            breaker: entry.gauges.breaker.state().word(),
+            counters: entry.counters.read(),
+        }
+    }
+
+    /// What clients see of what a plugin declared last; `None` before its first handshake.
+    #[must_use]
+    pub fn capabilities(&self, plugin: &Plugin) -> Option<Arc<PluginCapabilities>> {
+        let declared = plugin.capability()?;
+        let entry = self.entry(plugin);
+        let mut shown = entry.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(shown) = shown.as_ref().filter(|shown| Arc::ptr_eq(&shown.declared, &declared)) {
+            return Some(Arc::clone(&shown.guarded));
+        }
+        let guarded = Arc::new(capabilities::guarded(&declared.raw, &self.sanitizer));
+        *shown = Some(Shown { declared, guarded: Arc::clone(&guarded) });
+        Some(guarded)
+    }
+
+    /// The limits of a plugin's calls.
+    #[must_use]
+    pub fn policy(&self, plugin: &Plugin) -> CallPolicy {
+        self.config.call_policy(plugin.name().as_str(), &plugin.spec())
+    }
+
+    /// Takes no new call and waits for those in flight, at most this long. Gives how many are left.
+    pub async fn drain(&self, grace: Duration) -> usize {
+        self.draining.store(true, Ordering::SeqCst);
+        self.in_flight.close();
+        // Those that are left are ended by the plugins' own stop.
+        let _ = tokio::time::timeout(grace, self.in_flight.wait()).await;
+        self.in_flight.len()
+    }
+
+    /// Whether new calls are refused.
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::SeqCst)
+    }
+
+    /// The stack of a plugin, built at its first call and again when its spec is another one.
+    fn entry(&self, plugin: &Plugin) -> Arc<Entry> {
+        let spec = plugin.spec();
+        let name = plugin.name().as_str();
+        let fresh = |entry: &&Arc<Entry>| entry.spec.as_ref().is_some_and(|built| Arc::ptr_eq(built, &spec));
+        if let Some(entry) =
+            self.entries.read().unwrap_or_else(PoisonError::into_inner).get(name).filter(fresh)
+        {
+            return Arc::clone(entry);
+        }
+        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        // Somebody may have built it meanwhile: two stacks would be two queues.
+        if let Some(entry) = entries.get(name).filter(fresh) {
+            return Arc::clone(entry);
+        }
+        // The numbers outlive a change of the spec; the entries of plugins that are gone do not.
+        let counters = entries.get(name).map(|entry| Arc::clone(&entry.counters)).unwrap_or_default();
+        entries.retain(|name, _| self.registry.get(name).is_some());
+        let directory = OnePlugin::new(plugin.clone(), self.registry.clone());
+        let innermost = ToPlugin { executor: plugin.executor() };
+        let trace = TraceLayer::new(name);
+        let (stack, gauges) = stack::build(trace, self.policy(plugin), &self.sanitizer, directory, innermost);
+        let entry = Arc::new(Entry { spec: Some(spec), stack, gauges, counters, shown: Mutex::default() });
+        entries.insert(name.to_owned(), Arc::clone(&entry));
+        entry
+    }
+}
+
+/// The limits of calls to nobody: those of a plugin about which nothing is said.
+fn nowhere_policy(config: &Config) -> CallPolicy {
+    let name = PluginName::new("nowhere").expect("it follows the rule for names");
+    // No override has an empty name, so nobody's limits are taken for nobody's.
+    config.call_policy("", &config.spec_defaults().spec(name, "", ""))
+}

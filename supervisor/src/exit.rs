@@ -1,0 +1,46 @@
+//! How `talon` ends: the exit codes, which scripts may rely on.
+
+/// It worked; for a call: the tool answered.
+pub const OK: u8 = 0;
+/// The tool answered with an error, which is its answer; `talon doctor` found something missing.
+pub const TOOL_ERROR: u8 = 1;
+/// The command line itself was wrong. 2 is also what clap uses.
+pub const USAGE: u8 = 2;
+/// The guard said no: unknown plugin or action, bad arguments, an answer that was not accepted, too many calls.
+pub const REFUSED: u8 = 3;
+/// The plugin died, timed out, is not there, or could not be started.
+pub const HOST_FAULT: u8 = 4;
+/// No supervisor answers on the socket.
+pub const UNREACHABLE: u8 = 5;
+/// The configuration is wrong.
+pub const CONFIG: u8 = 6;
+/// The supervisor does not let this user do that.
+pub const DENIED: u8 = 7;
+/// Another supervisor holds the runtime directory.
+pub const BUSY: u8 = 8;
+/// Something else went wrong here: a file could not be read or written, or Talon itself is at fault.
+pub const FAILED: u8 = 70;
+
+/// All codes with the sentence that `talon --help` gives them.
+pub const TABLE: &[(u8, &str)] = &[
+    (OK, "it worked; for a call: the tool answered"),
+    (TOOL_ERROR, "the tool answered with an error; `doctor` found something missing"),
+    (USAGE, "the command line is wrong"),
+    (REFUSED, "refused by the guard: unknown plugin or action, bad arguments, bad answer, overload"),
+    (HOST_FAULT, "the plugin died, timed out, is not available, or could not be started"),
+    (UNREACHABLE, "no supervisor answers on the socket"),
+    (CONFIG, "the configuration is wrong"),
+    (DENIED, "the supervisor does not let this user do that"),
+    (BUSY, "another supervisor holds the runtime directory"),
+    (FAILED, "something else went wrong here: a file, or Talon itself"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::TABLE;
+
+    #[test]
+    fn codes_differ_and_ascend() {
+        assert!(TABLE.windows(2).all(|pair| pair[0].0 < pair[1].0));
+    }
+}

@@ -1,0 +1,235 @@
+//! Connections as they come in: who is at the other end, and whether there is room for one more.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_util::{Stream, stream};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::unix::UCred;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::time::Sleep;
+use tonic::transport::server::Connected;
+
+use super::peer::Peer;
+use super::throttle::Throttle;
+
+/// Connections at once. Each costs a task and, while it transfers, up to its window; 256 clients are more than one
+/// machine's people and agents. One more is closed at once, which its client reports as such.
+pub const MAX_CONNECTIONS: usize = 256;
+/// Connections of one uid at once: whatever one user does, others (an operator first of all) still get in.
+pub const MAX_CONNECTIONS_PER_UID: usize = 192;
+/// The wait after `accept` failed for want of descriptors or memory, which does not get better by trying at once.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+static CROWDED: Throttle = Throttle::new();
+static NOT_LET_IN: Throttle = Throttle::new();
+
+/// How long a client may take to begin to speak HTTP/2. Real ones do so at once; one that never does only takes a
+/// place from others.
+const FIRST_WORDS_WAIT: Duration = Duration::from_secs(10);
+/// The first words of every HTTP/2 client.
+const PREFACE_BYTES: usize = 24;
+
+/// Tells who a peer is from what the kernel says about it; `None` for one that is not let in at all.
+pub type Recognise = Arc<dyn Fn(&UCred) -> Option<Peer> + Send + Sync>;
+
+/// One accepted connection with its place among the connections.
+#[derive(Debug)]
+pub struct Connection {
+    stream: UnixStream,
+    peer: Peer,
+    first_words: Option<FirstWords>,
+    _place: Place,
+}
+
+/// What a client has still to say, and until when.
+#[derive(Debug)]
+struct FirstWords {
+    bytes_left: usize,
+    late: Pin<Box<Sleep>>,
+}
+
+/// Counts connections, or requests, whole and by uid.
+#[derive(Debug)]
+pub(super) struct Places {
+    most: usize,
+    most_per_uid: usize,
+    by_uid: Mutex<HashMap<u32, usize>>,
+}
+
+/// One place; free again when dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    places: Arc<Places>,
+    uid: u32,
+}
+
+impl Places {
+    /// So many, and so many of one uid.
+    pub(super) fn new(most: usize, most_per_uid: usize) -> Arc<Self> {
+        Arc::new(Self { most, most_per_uid, by_uid: Mutex::default() })
+    }
+
+    pub(super) fn take(self: &Arc<Self>, uid: u32) -> Option<Place> {
+        let mut by_uid = self.by_uid.lock().unwrap_or_else(PoisonError::into_inner);
+        let all: usize = by_uid.values().sum();
+        let own = by_uid.get(&uid).copied().unwrap_or(0);
+        if all >= self.most || own >= self.most_per_uid {
+            return None;
+        }
+        by_uid.insert(uid, own + 1);
+        Some(Place { places: Arc::clone(self), uid })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut by_uid = self.places.by_uid.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = by_uid.get_mut(&self.uid) {
+            *own -= 1;
+            if *own == 0 {
+                by_uid.remove(&self.uid);
+            }
+        }
+    }
+}
+
+/// The connections of a listener, for tonic. It never ends and never fails: what goes wrong with one connection is
+/// logged and ends that connection.
+pub(super) fn connections(
+    listener: UnixListener,
+    recognise: Recognise,
+) -> impl Stream<Item = Result<Connection, io::Error>> + Send {
+    let places = Places::new(MAX_CONNECTIONS, MAX_CONNECTIONS_PER_UID);
+    stream::unfold((listener, recognise, places), |(listener, recognise, places)| async move {
+        loop {
+            match listener.accept().await {
+                Ok((stream, _)) => {
+                    if let Some(connection) = admit(stream, &recognise, &places) {
+                        return Some((Ok(connection), (listener, recognise, places)));
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a connection on host.sock; see the open files limit");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    })
+}
+
+fn admit(stream: UnixStream, recognise: &Recognise, places: &Arc<Places>) -> Option<Connection> {
+    let peer = match stream.peer_cred() {
+        Ok(credentials) => match recognise(&credentials) {
+            Some(peer) => peer,
+            None => {
+                if let Some(unsaid) = NOT_LET_IN.word() {
+                    let (uid, pid) = (credentials.uid(), credentials.pid());
+                    tracing::warn!(
+                        peer.uid = uid,
+                        peer.pid = pid,
+                        unsaid,
+                        "host.sock was closed to a plugin"
+                    );
+                }
+                return None;
+            }
+        },
+        Err(error) => {
+            tracing::warn!(%error, "a connection on host.sock was closed: its peer is unknown");
+            return None;
+        }
+    };
+    let Some(place) = places.take(peer.uid) else {
+        if let Some(unsaid) = CROWDED.word() {
+            tracing::warn!(
+                peer.uid,
+                peer.pid,
+                unsaid,
+                "a connection on host.sock was closed: {MAX_CONNECTIONS} connections, {MAX_CONNECTIONS_PER_UID} of \
+                 one uid, are the most"
+            );
+        }
+        return None;
+    };
+    tracing::debug!(peer.uid, peer.gid, peer.pid, role = peer.role_name(), "peer connected");
+    let late = Box::pin(tokio::time::sleep(FIRST_WORDS_WAIT));
+    let first_words = Some(FirstWords { bytes_left: PREFACE_BYTES, late });
+    Some(Connection { stream, peer, first_words, _place: place })
+}
+
+impl Connected for Connection {
+    type ConnectInfo = Peer;
+
+    fn connect_info(&self) -> Peer {
+        self.peer.clone()
+    }
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        to: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = to.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(cx, to);
+        if let Some(words) = &mut self.first_words {
+            words.bytes_left = words.bytes_left.saturating_sub(to.filled().len() - before);
+            if words.bytes_left == 0 {
+                self.first_words = None;
+            } else if read.is_pending() && words.late.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+        }
+        read
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, from: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, from)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        from: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, from)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_uid_cannot_take_all_places() {
+        let places = Places::new(MAX_CONNECTIONS, MAX_CONNECTIONS_PER_UID);
+        let held: Vec<Place> = std::iter::from_fn(|| places.take(1000)).collect();
+        assert_eq!(held.len(), MAX_CONNECTIONS_PER_UID);
+        let others: Vec<Place> = std::iter::from_fn(|| places.take(0)).collect();
+        assert_eq!(others.len(), MAX_CONNECTIONS - MAX_CONNECTIONS_PER_UID);
+        drop(held);
+        assert!(places.take(1000).is_some());
+        assert_eq!(places.by_uid.lock().unwrap().get(&1000), None, "a free place is forgotten");
+    }
+}

@@ -1,0 +1,80 @@
+//! `talon.host.v1.Host` on `host.sock`: the only way in.
+//!
+//! One file for each group of requests. Who asks is what the kernel says about the connection (`peer`), and how
+//! much anybody may ask at once is bounded here.
+
+mod call_id;
+mod execute;
+mod gate;
+mod incoming;
+mod operate;
+pub mod path;
+mod peer;
+mod plugins;
+mod server;
+mod service;
+mod socket;
+mod status;
+mod streams;
+mod throttle;
+
+use tonic::Status;
+
+pub use execute::response;
+pub use incoming::{Connection, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_UID, Recognise};
+pub use peer::Peer;
+pub use server::{ServeError, Server};
+pub use service::{About, HostService};
+pub use socket::{BindError, HostSocket, SOCKET_NAME, SocketFile, bind_host};
+
+/// What a request may carry beside its arguments: names, the call's id and the session context.
+const REQUEST_SLACK_BYTES: usize = 64 << 10;
+/// HTTP/2 frames of up to 1 MiB, on both ends: with the default of 16 KiB a 64 KiB answer takes twice as long.
+pub const FRAME_BYTES: u32 = 1 << 20;
+/// What one stream, and one connection, may send ahead of being read: one whole request of the largest kind.
+pub const WINDOW_BYTES: u32 = 2 << 20;
+/// Requests of one connection at once. An agent's parallel calls share a connection; further ones wait in its own
+/// client.
+pub const MAX_STREAMS_PER_CONNECTION: u32 = 128;
+/// Requests of one uid at once, over all its connections, from their headers to the last byte of their answers. Each
+/// may hold a request that is half sent, which with the default `guard.max_argument_bytes` (1 MiB and some slack) makes
+/// 272 MiB at the most.
+pub const MAX_REQUESTS_PER_UID: usize = 256;
+/// Requests at once, of everybody.
+pub const MAX_REQUESTS: usize = 512;
+/// Followers of events and logs at once, over all connections: each keeps a place in a broadcast queue.
+pub const MAX_FOLLOWERS: usize = 64;
+/// The longest text of a gRPC error. It travels in HTTP/2 headers, where 16 KiB break the connection; a sentence is
+/// far below.
+const MAX_STATUS_BYTES: usize = 2 << 10;
+
+/// How the error of a supervisor that is stopping begins.
+pub const DRAINING: &str = "the supervisor is draining";
+
+fn draining() -> Status {
+    Status::unavailable(format!(
+        "{DRAINING} and takes no new calls: try again once it has been started again"
+    ))
+}
+
+/// A text that may quote others, cut so that it fits into a header.
+fn status_text(text: impl Into<String>) -> String {
+    let mut text = text.into();
+    if text.len() > MAX_STATUS_BYTES {
+        text.truncate(text.floor_char_boundary(MAX_STATUS_BYTES));
+        text.push('…');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn status_texts_fit_into_a_header() {
+        assert_eq!(status_text("short"), "short");
+        let cut = status_text("ä".repeat(MAX_STATUS_BYTES));
+        assert!(cut.len() <= MAX_STATUS_BYTES + '…'.len_utf8() && cut.ends_with("ä…"), "{}", cut.len());
+    }
+}

@@ -1,0 +1,122 @@
+//! `Start`, `Stop`, `Restart` and `RefreshCapabilities`: what operators do to plugins. Each answers when the plugin
+//! got there, or says why it did not.
+//!
+//! An operator's wish outlives the operator: it is carried out also when the client goes away meanwhile.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use talon_plugin::{OperateError, Plugin};
+use talon_proto::host::{
+    self, RefreshCapabilitiesRequest, RefreshCapabilitiesResponse, RestartRequest, RestartResponse,
+    StartRequest, StartResponse, StopRequest, StopResponse,
+};
+use talon_sanitize::Tally;
+use tonic::{Request, Response, Status};
+
+use super::peer::require;
+use super::service::HostService;
+use super::status_text;
+use crate::config::Role;
+
+pub(super) async fn start(
+    service: &HostService,
+    request: Request<StartRequest>,
+) -> Result<Response<StartResponse>, Status> {
+    let plugin = operator(service, &request, "start", &request.get_ref().name)?;
+    service.renew(&plugin, |plugin| async move { plugin.start().await }).await?;
+    Ok(Response::new(StartResponse { plugin: Some(service.view(&plugin)) }))
+}
+
+pub(super) async fn stop(
+    service: &HostService,
+    request: Request<StopRequest>,
+) -> Result<Response<StopResponse>, Status> {
+    let plugin = operator(service, &request, "stop", &request.get_ref().name)?;
+    service.carry_out(&plugin, |plugin| async move { plugin.stop().await }).await?;
+    Ok(Response::new(StopResponse { plugin: Some(service.view(&plugin)) }))
+}
+
+pub(super) async fn restart(
+    service: &HostService,
+    request: Request<RestartRequest>,
+) -> Result<Response<RestartResponse>, Status> {
+    let plugin = operator(service, &request, "restart", &request.get_ref().name)?;
+    service.renew(&plugin, |plugin| async move { plugin.restart().await }).await?;
+    Ok(Response::new(RestartResponse { plugin: Some(service.view(&plugin)) }))
+}
+
+pub(super) async fn refresh(
+    service: &HostService,
+    request: Request<RefreshCapabilitiesRequest>,
+) -> Result<Response<RefreshCapabilitiesResponse>, Status> {
+    let plugin = operator(service, &request, "refresh", &request.get_ref().name)?;
+    let refreshed =
+        service.carry_out(&plugin, |plugin| async move { plugin.refresh_capabilities().await }).await?;
+    let plugin: host::Plugin = service.view(&plugin);
+    Ok(Response::new(RefreshCapabilitiesResponse { plugin: Some(plugin), refreshed }))
+}
+
+/// Checks the role and records who wants what.
+fn operator<T>(
+    service: &HostService,
+    request: &Request<T>,
+    verb: &'static str,
+    name: &str,
+) -> Result<Plugin, Status> {
+    let permitted = require(request, Role::Operate)?;
+    let plugin = service.plugin(name)?;
+    tracing::info!(
+        plugin = %plugin.name(),
+        peer.uid = permitted.peer.uid,
+        peer.pid = permitted.peer.pid,
+        "an operator says {verb}"
+    );
+    Ok(plugin)
+}
+
+impl HostService {
+    /// Carries out what gives a plugin a new process, and lets calls through to that at once. Not while the
+    /// supervisor is about to end.
+    async fn renew<F>(
+        &self,
+        plugin: &Plugin,
+        operation: impl FnOnce(Plugin) -> F + Send + 'static,
+    ) -> Result<(), Status>
+    where
+        F: Future<Output = Result<(), OperateError>> + Send + 'static,
+    {
+        if self.door.is_draining() {
+            return Err(super::draining());
+        }
+        let door = Arc::clone(&self.door);
+        let renewed = |plugin: Plugin| async move {
+            operation(plugin.clone()).await?;
+            door.forget_faults(&plugin);
+            Ok(())
+        };
+        self.carry_out(plugin, renewed).await
+    }
+
+    async fn carry_out<T, F>(&self, plugin: &Plugin, operation: impl FnOnce(Plugin) -> F) -> Result<T, Status>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, OperateError>> + Send + 'static,
+    {
+        let task = tokio::spawn(operation(plugin.clone()));
+        match task.await {
+            Ok(Ok(done)) => Ok(done),
+            Ok(Err(error)) => {
+                let text = self.sanitizer().line(&error.to_string(), &mut Tally::default()).into_owned();
+                Err(match error {
+                    OperateError::Removed { .. } => Status::not_found(status_text(text)),
+                    _ => Status::failed_precondition(status_text(text)),
+                })
+            }
+            Err(panic) => {
+                tracing::error!(%panic, plugin = %plugin.name(), "an operation ended in a panic: a defect of talon");
+                Err(Status::internal("internal error"))
+            }
+        }
+    }
+}

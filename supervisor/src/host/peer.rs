@@ -1,0 +1,138 @@
+//! Who is at the other end of a connection, as the kernel tells it, and what that one may do.
+
+use talon_guard::Origin;
+use talon_proto::host;
+use tonic::codegen::http;
+use tonic::{Request, Status};
+
+use super::throttle::Throttle;
+use crate::config::Role;
+
+/// The process that connected. Its rights were decided when it connected and hold for the connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Peer {
+    /// Its effective uid at the time it connected.
+    pub uid: u32,
+    /// Its effective gid at that time.
+    pub gid: u32,
+    /// Its process id; 0 if the kernel does not tell. For the log only: a pid can be used again.
+    pub pid: u32,
+    /// What it may do and as what its calls count; `None` for somebody the configuration does not know.
+    pub rights: Option<(Role, Origin)>,
+}
+
+impl Peer {
+    /// The role in a word.
+    #[must_use]
+    pub fn role_name(&self) -> &'static str {
+        self.rights.map_or("none", |(role, _)| role_name(role))
+    }
+
+    fn origin_name(&self) -> &'static str {
+        self.rights.map_or("unknown", |(_, origin)| origin.word())
+    }
+}
+
+impl From<&Peer> for host::Peer {
+    fn from(peer: &Peer) -> Self {
+        Self {
+            uid: peer.uid,
+            gid: peer.gid,
+            pid: peer.pid,
+            role: peer.role_name().to_owned(),
+            origin: peer.origin_name().to_owned(),
+        }
+    }
+}
+
+fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::Call => "call",
+        Role::Operate => "operate",
+        Role::Admin => "admin",
+    }
+}
+
+static DENIED: Throttle = Throttle::new();
+
+/// A peer that may do what it asks for, with the origin of its calls.
+pub(super) struct Permitted {
+    pub(super) peer: Peer,
+    pub(super) origin: Origin,
+}
+
+/// Lets a request through if its peer has at least this role. Otherwise the answer says which role is needed and as
+/// whom the peer is seen.
+pub(super) fn require<T>(request: &Request<T>, needed: Role) -> Result<Permitted, Status> {
+    let peer = request.extensions().get::<Peer>();
+    check(peer, needed)
+}
+
+/// The same for a request whose message was not read yet.
+pub(super) fn permitted(extensions: &http::Extensions, needed: Role) -> Result<Permitted, Status> {
+    check(extensions.get::<Peer>(), needed)
+}
+
+fn check(peer: Option<&Peer>, needed: Role) -> Result<Permitted, Status> {
+    // Every connection carries its peer; a request without one did not come through `host.sock`.
+    let peer = peer.ok_or_else(|| Status::internal("a request without a peer"))?;
+    match peer.rights {
+        Some((role, origin)) if role >= needed => Ok(Permitted { peer: peer.clone(), origin }),
+        _ => {
+            if let Some(unsaid) = DENIED.word() {
+                tracing::warn!(
+                    peer.uid,
+                    peer.gid,
+                    peer.pid,
+                    role = peer.role_name(),
+                    unsaid,
+                    "a request was denied"
+                );
+            }
+            Err(Status::permission_denied(format!(
+                "this needs the role {}; you are seen as uid {}, gid {}, which has {}: ask the operator for an entry \
+                 under host.peers",
+                role_name(needed),
+                peer.uid,
+                peer.gid,
+                peer.rights.map_or("no role".to_owned(), |(role, _)| format!("the role {}", role_name(role))),
+            )))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(rights: Option<(Role, Origin)>) -> Request<()> {
+        let mut request = Request::new(());
+        request.extensions_mut().insert(Peer { uid: 1000, gid: 1001, pid: 7, rights });
+        request
+    }
+
+    #[test]
+    fn a_higher_role_includes_the_lower_ones() {
+        let admin = request(Some((Role::Admin, Origin::Person)));
+        assert!([Role::Call, Role::Operate, Role::Admin].iter().all(|role| require(&admin, *role).is_ok()));
+        let caller = request(Some((Role::Call, Origin::Model)));
+        assert_eq!(require(&caller, Role::Call).ok().unwrap().origin, Origin::Model);
+        assert!(require(&caller, Role::Operate).is_err());
+    }
+
+    #[test]
+    fn a_denial_says_what_is_needed_and_who_asked() {
+        for (rights, said) in [(None, "no role"), (Some((Role::Call, Origin::Person)), "the role call")] {
+            let status = require(&request(rights), Role::Operate).err().unwrap();
+            assert_eq!(status.code(), tonic::Code::PermissionDenied);
+            for part in ["needs the role operate", "uid 1000", said, "host.peers"] {
+                assert!(status.message().contains(part), "{}", status.message());
+            }
+        }
+    }
+
+    #[test]
+    fn a_request_from_elsewhere_is_no_request() {
+        assert_eq!(require(&Request::new(()), Role::Call).err().unwrap().code(), tonic::Code::Internal);
+    }
+}

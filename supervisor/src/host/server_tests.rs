@@ -1,0 +1,213 @@
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use hyper_util::rt::TokioIo;
+use talon_guard::Origin;
+use talon_proto::host::host_client::HostClient;
+use talon_proto::host::{
+    Event, ExecuteRequest, ExecuteResponse, GetPluginRequest, GetPluginResponse, GetStatusRequest,
+    GetStatusResponse, ListPluginsRequest, ListPluginsResponse, LogLine, LogsRequest,
+    RefreshCapabilitiesRequest, RefreshCapabilitiesResponse, RestartRequest, RestartResponse, StartRequest,
+    StartResponse, StopRequest, StopResponse, WatchEventsRequest,
+};
+use tokio::net::UnixStream;
+use tokio::sync::mpsc;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Request, Response, Status};
+
+use super::super::peer::{Peer, require};
+use super::super::{REQUEST_SLACK_BYTES, SOCKET_NAME, bind_host};
+use super::*;
+use crate::config::Role;
+
+/// What happens to a call at the far side of the server.
+#[derive(Debug, PartialEq, Eq)]
+enum Seen {
+    Began,
+    Dropped,
+}
+
+/// A host whose calls never end by themselves, and tell when they are dropped.
+struct Endless {
+    seen: mpsc::UnboundedSender<Seen>,
+}
+
+struct Guard(mpsc::UnboundedSender<Seen>);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let _ = self.0.send(Seen::Dropped);
+    }
+}
+
+fn nothing<T>() -> Result<Response<T>, Status> {
+    Err(Status::unimplemented("not in this test"))
+}
+
+#[tonic::async_trait]
+impl Host for Endless {
+    type WatchEventsStream = BoxStream<'static, Result<Event, Status>>;
+    type LogsStream = BoxStream<'static, Result<LogLine, Status>>;
+
+    async fn execute(&self, _: Request<ExecuteRequest>) -> Result<Response<ExecuteResponse>, Status> {
+        let _guard = Guard(self.seen.clone());
+        let _ = self.seen.send(Seen::Began);
+        std::future::pending().await
+    }
+    async fn list_plugins(
+        &self,
+        _: Request<ListPluginsRequest>,
+    ) -> Result<Response<ListPluginsResponse>, Status> {
+        nothing()
+    }
+    async fn get_plugin(&self, _: Request<GetPluginRequest>) -> Result<Response<GetPluginResponse>, Status> {
+        nothing()
+    }
+    async fn refresh_capabilities(
+        &self,
+        _: Request<RefreshCapabilitiesRequest>,
+    ) -> Result<Response<RefreshCapabilitiesResponse>, Status> {
+        nothing()
+    }
+    async fn start(&self, _: Request<StartRequest>) -> Result<Response<StartResponse>, Status> {
+        nothing()
+    }
+    async fn stop(&self, _: Request<StopRequest>) -> Result<Response<StopResponse>, Status> {
+        nothing()
+    }
+    async fn restart(&self, _: Request<RestartRequest>) -> Result<Response<RestartResponse>, Status> {
+        nothing()
+    }
+    async fn get_status(
+        &self,
+        request: Request<GetStatusRequest>,
+    ) -> Result<Response<GetStatusResponse>, Status> {
+        let permitted = require(&request, Role::Call)?;
+        Ok(Response::new(GetStatusResponse {
+            you: Some((&permitted.peer).into()),
+            ..GetStatusResponse::default()
+        }))
+    }
+    async fn watch_events(
+        &self,
+        _: Request<WatchEventsRequest>,
+    ) -> Result<Response<Self::WatchEventsStream>, Status> {
+        Ok(Response::new(futures_util::stream::pending().boxed()))
+    }
+    async fn logs(&self, _: Request<LogsRequest>) -> Result<Response<Self::LogsStream>, Status> {
+        nothing()
+    }
+}
+
+/// Recognises everybody as the test's own process, with this right.
+fn everybody(rights: Option<(Role, Origin)>) -> Recognise {
+    Arc::new(move |credentials| {
+        Some(Peer {
+            uid: credentials.uid(),
+            gid: credentials.gid(),
+            pid: credentials.pid().and_then(|pid| u32::try_from(pid).ok()).unwrap_or_default(),
+            rights,
+        })
+    })
+}
+
+async fn client(dir: &Path) -> HostClient<Channel> {
+    let path = dir.join(SOCKET_NAME);
+    let connector = tower::service_fn(move |_| {
+        let path = path.clone();
+        async move { UnixStream::connect(path).await.map(TokioIo::new) }
+    });
+    HostClient::new(Endpoint::from_static("http://test").connect_with_connector(connector).await.unwrap())
+}
+
+struct Fixture {
+    dir: tempfile::TempDir,
+    server: Server,
+    seen: mpsc::UnboundedReceiver<Seen>,
+    _file: super::super::SocketFile,
+}
+
+fn start(rights: Option<(Role, Origin)>) -> Fixture {
+    let dir = tempfile::tempdir().unwrap();
+    let socket = bind_host(dir.path(), None).unwrap();
+    let (sender, seen) = mpsc::unbounded_channel();
+    let server =
+        Server::start(socket.listener, everybody(rights), Endless { seen: sender }, MAX_ARGUMENT_BYTES);
+    Fixture { dir, server, seen, _file: socket.file }
+}
+
+const MAX_ARGUMENT_BYTES: usize = 1 << 20;
+const ADMIN: Option<(Role, Origin)> = Some((Role::Admin, Origin::Person));
+
+#[tokio::test]
+async fn a_call_is_dropped_when_its_caller_gives_up() {
+    let mut fixture = start(ADMIN);
+    let mut client = client(fixture.dir.path()).await;
+    let call = tokio::spawn(async move { client.execute(ExecuteRequest::default()).await });
+    assert_eq!(fixture.seen.recv().await, Some(Seen::Began));
+    call.abort();
+    assert_eq!(fixture.seen.recv().await, Some(Seen::Dropped));
+}
+
+#[tokio::test]
+async fn a_call_is_dropped_when_its_callers_connection_ends() {
+    let mut fixture = start(ADMIN);
+    // A connection of its own runtime dies with it, as with a client process that is killed.
+    let dir = fixture.dir.path().to_owned();
+    let client_side = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let mut client = client(&dir).await;
+            let call = client.execute(ExecuteRequest::default());
+            // Long enough to have been sent; the test goes on only once it was seen.
+            let _ = tokio::time::timeout(Duration::from_millis(200), call).await;
+        });
+    });
+    assert_eq!(fixture.seen.recv().await, Some(Seen::Began));
+    assert_eq!(fixture.seen.recv().await, Some(Seen::Dropped));
+    client_side.join().unwrap();
+}
+
+#[tokio::test]
+async fn the_peer_is_who_the_kernel_says() {
+    let fixture = start(ADMIN);
+    let you = client(fixture.dir.path())
+        .await
+        .get_status(GetStatusRequest {})
+        .await
+        .unwrap()
+        .into_inner()
+        .you
+        .unwrap();
+    assert_eq!((you.uid, you.pid), (nix::unistd::getuid().as_raw(), std::process::id()));
+    assert_eq!((you.role.as_str(), you.origin.as_str()), ("admin", "person"));
+}
+
+#[tokio::test]
+async fn a_stranger_is_refused_by_name() {
+    let fixture = start(None);
+    let status = client(fixture.dir.path()).await.get_status(GetStatusRequest {}).await.unwrap_err();
+    assert_eq!(status.code(), Code::PermissionDenied);
+    assert!(status.message().contains("no role"), "{}", status.message());
+}
+
+#[tokio::test]
+async fn a_request_beyond_the_limit_fails_and_the_connection_lives() {
+    let fixture = start(ADMIN);
+    let mut client = client(fixture.dir.path()).await;
+    let args = [("a".to_owned(), "x".repeat(MAX_ARGUMENT_BYTES + REQUEST_SLACK_BYTES))].into();
+    let status = client.execute(ExecuteRequest { args, ..ExecuteRequest::default() }).await.unwrap_err();
+    assert_eq!(status.code(), Code::OutOfRange);
+    assert!(client.get_status(GetStatusRequest {}).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_client_that_holds_on_cannot_hold_up_the_end() {
+    let fixture = start(ADMIN);
+    let mut client = client(fixture.dir.path()).await;
+    let _stream = client.watch_events(WatchEventsRequest::default()).await.unwrap();
+    fixture.server.stop().await;
+}

@@ -1,0 +1,212 @@
+//! `host.sock`: bound so that nobody can connect before its owner and mode are right, and removed at the end.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, chmodat, chownat, openat, statat, unlinkat};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
+use tokio::net::UnixListener;
+
+use super::path::ShortPath;
+
+/// The socket's name in the runtime directory.
+pub const SOCKET_NAME: &str = "host.sock";
+/// Owner and group may connect; what they may do then is a matter of their role.
+const SOCKET_MODE: u32 = 0o660;
+/// Connections that wait for `accept`: a burst of clients at once. Beyond it their connect waits or fails.
+const BACKLOG: i32 = 128;
+
+/// Why the socket cannot be bound.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BindError {
+    /// Something else has the socket's name.
+    #[error("{} exists and is not a socket: move it away", path.display())]
+    NotASocket {
+        /// The path.
+        path: PathBuf,
+    },
+    /// Somebody listens there.
+    #[error("somebody else listens on {}: stop that program, or choose another runtime_dir", path.display())]
+    InUse {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The group cannot be given.
+    #[error("cannot give {} to the group {gid}: {source}; start talon as root or as a member of that group", path.display())]
+    Group {
+        /// The path.
+        path: PathBuf,
+        /// The group.
+        gid: u32,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A step failed.
+    #[error("cannot {what} {}: {source}; check the runtime_dir's owner, mode and free space", path.display())]
+    Io {
+        /// The step.
+        what: &'static str,
+        /// The path.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// A listening socket and the file that it must remove.
+#[derive(Debug)]
+pub struct HostSocket {
+    /// Accepts connections.
+    pub listener: UnixListener,
+    /// Removed when this is dropped, unless somebody else's has taken its place.
+    pub file: SocketFile,
+}
+
+/// The socket's file.
+#[derive(Debug)]
+pub struct SocketFile {
+    directory: OwnedFd,
+    /// Device and inode: what was bound, whatever stands under its name later.
+    identity: (u64, u64),
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        if let Ok(found) = statat(&self.directory, SOCKET_NAME, AtFlags::SYMLINK_NOFOLLOW)
+            && (found.st_dev, found.st_ino) == self.identity
+        {
+            // What cannot be removed is removed by the next supervisor, which finds it dead.
+            let _ = unlinkat(&self.directory, SOCKET_NAME, AtFlags::empty());
+        }
+    }
+}
+
+/// Binds `host.sock` in a runtime directory whose lock this process holds. `group` is the group that may connect;
+/// without one it stays the process's own. Must be called within a tokio runtime.
+///
+/// A dead socket of an earlier supervisor is removed: the lock is ours and nobody answers on it.
+///
+/// # Errors
+/// [`BindError`]; nothing is left behind.
+pub fn bind_host(runtime_dir: &Path, group: Option<u32>) -> Result<HostSocket, BindError> {
+    let path = runtime_dir.join(SOCKET_NAME);
+    let io = |what: &'static str| {
+        let path = path.clone();
+        move |source: rustix::io::Errno| BindError::Io { what, path, source: source.into() }
+    };
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = openat(CWD, runtime_dir, flags, Mode::empty()).map_err(io("open the directory of"))?;
+    let short = ShortPath::of_file(&path).map_err(|source| BindError::Io {
+        what: "open the directory of",
+        path: path.clone(),
+        source,
+    })?;
+    clear_dead(&directory, &path, &short)?;
+
+    let address = SocketAddrUnix::new(short.as_path()).map_err(io("name"))?;
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).map_err(io("make"))?;
+    bind(&socket, &address).map_err(io("bind"))?;
+    let made = statat(&directory, SOCKET_NAME, AtFlags::SYMLINK_NOFOLLOW).map_err(io("look at"))?;
+    let file = SocketFile { directory, identity: (made.st_dev, made.st_ino) };
+
+    // Until `listen` every connect is refused, so nobody slips in under a mode that is not the final one.
+    if let Some(gid) = group {
+        chownat(&file.directory, SOCKET_NAME, None, Some(Gid::from_raw(gid)), AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(|source| BindError::Group { path: path.clone(), gid, source: source.into() })?;
+    }
+    let mode = Mode::from_raw_mode(SOCKET_MODE);
+    chmodat(&file.directory, SOCKET_NAME, mode, AtFlags::empty()).map_err(io("set the mode of"))?;
+    listen(&socket, BACKLOG).map_err(io("listen on"))?;
+    let listener = UnixListener::from_std(socket.into()).map_err(|source| BindError::Io {
+        what: "listen on",
+        path: path.clone(),
+        source,
+    })?;
+    Ok(HostSocket { listener, file })
+}
+
+fn clear_dead(directory: &OwnedFd, path: &Path, short: &ShortPath) -> Result<(), BindError> {
+    let found = match statat(directory, SOCKET_NAME, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(found) => found,
+        Err(rustix::io::Errno::NOENT) => return Ok(()),
+        Err(error) => {
+            return Err(BindError::Io { what: "look at", path: path.to_owned(), source: error.into() });
+        }
+    };
+    if FileType::from_raw_mode(found.st_mode) != FileType::Socket {
+        return Err(BindError::NotASocket { path: path.to_owned() });
+    }
+    match UnixStream::connect(short.as_path()) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
+        // A full backlog, a foreign owner, an answer: whatever it is, it is not provably dead.
+        _ => return Err(BindError::InUse { path: path.to_owned() }),
+    }
+    unlinkat(directory, SOCKET_NAME, AtFlags::empty()).map_err(|error| BindError::Io {
+        what: "remove the dead",
+        path: path.to_owned(),
+        source: error.into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::net::UnixListener as StdListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn it_is_bound_with_its_mode_and_removed_at_the_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(SOCKET_NAME);
+        let socket = bind_host(dir.path(), None).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, SOCKET_MODE);
+        UnixStream::connect(&path).unwrap();
+        drop(socket);
+        assert!(!path.exists());
+    }
+
+    #[tokio::test]
+    async fn a_dead_socket_is_replaced_and_a_living_one_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(SOCKET_NAME);
+        drop(StdListener::bind(&path).unwrap());
+        assert!(path.exists());
+        let socket = bind_host(dir.path(), None).unwrap();
+        assert!(matches!(bind_host(dir.path(), None), Err(BindError::InUse { .. })));
+        drop(socket);
+    }
+
+    #[tokio::test]
+    async fn a_file_of_that_name_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(SOCKET_NAME);
+        std::fs::write(&path, "mine").unwrap();
+        assert!(matches!(bind_host(dir.path(), None), Err(BindError::NotASocket { .. })));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
+    }
+
+    #[tokio::test]
+    async fn a_successors_socket_is_not_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(SOCKET_NAME);
+        let socket = bind_host(dir.path(), None).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let _other = StdListener::bind(&path).unwrap();
+        drop(socket);
+        assert!(path.exists());
+    }
+
+    #[tokio::test]
+    async fn a_runtime_directory_of_any_length_will_do() {
+        let dir = tempfile::tempdir().unwrap();
+        let deep = dir.path().join("d".repeat(150));
+        std::fs::create_dir(&deep).unwrap();
+        let _socket = bind_host(&deep, None).unwrap();
+        assert!(deep.join(SOCKET_NAME).exists());
+    }
+}

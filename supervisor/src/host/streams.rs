@@ -1,0 +1,199 @@
+//! `WatchEvents` and `Logs`: what goes on, to those who follow it.
+//!
+//! Nothing is queued for a follower but its place in a broadcast, which is bounded: one that reads too slowly loses
+//! the oldest and is told how many.
+
+use std::time::SystemTime;
+
+use futures_util::stream::{self, BoxStream};
+use futures_util::{Stream, StreamExt};
+use talon_plugin::{Event, EventKind, LogLine};
+use talon_proto::host;
+use talon_proto::host::{LogsRequest, WatchEventsRequest};
+use talon_sanitize::{Sanitizer, Tally};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+use tonic::{Request, Response, Status};
+
+use super::MAX_FOLLOWERS;
+use super::peer::require;
+use super::plugins::unix_ms;
+use super::service::HostService;
+use crate::config::Role;
+
+type Lines<T> = BoxStream<'static, Result<T, Status>>;
+
+pub(super) fn events(
+    service: &HostService,
+    request: Request<WatchEventsRequest>,
+) -> Result<Response<Lines<host::Event>>, Status> {
+    require(&request, Role::Operate)?;
+    let place = service.place()?;
+    let wanted = request.into_inner().plugin;
+    let only = (!wanted.is_empty())
+        .then(|| service.plugin(&wanted))
+        .transpose()?
+        .map(|plugin| plugin.name().clone());
+    let sanitizer = service.sanitizer().clone();
+    let stream = follow(service.events.subscribe()).filter_map(move |next| {
+        let event = match next {
+            Next::Item(event) => {
+                let wanted = only.is_none() || event.plugin == only;
+                wanted.then(|| event_on_wire(&event, &sanitizer))
+            }
+            Next::Missed(count) => Some(missed_events(count)),
+        };
+        std::future::ready(event.map(Ok))
+    });
+    Ok(Response::new(service.until_closing(stream, place)))
+}
+
+pub(super) fn logs(
+    service: &HostService,
+    request: Request<LogsRequest>,
+) -> Result<Response<Lines<host::LogLine>>, Status> {
+    require(&request, Role::Operate)?;
+    let request = request.into_inner();
+    let plugin = service.plugin(&request.plugin)?;
+    let place = service.place()?;
+    let tail = plugin.logs();
+    let skip = tail_start(tail.recent.len(), request.tail);
+    let sanitizer = service.sanitizer().clone();
+    let kept = tail.recent.into_iter().skip(skip).map(Next::Item);
+    let lines: BoxStream<'static, Next<LogLine>> = if request.follow {
+        stream::iter(kept).chain(follow(tail.live)).boxed()
+    } else {
+        stream::iter(kept).boxed()
+    };
+    let name = plugin.name().to_string();
+    let stream = lines.map(move |next| {
+        Ok(match next {
+            Next::Item(line) => line_on_wire(&line, &sanitizer),
+            Next::Missed(count) => missed_lines(&name, count),
+        })
+    });
+    Ok(Response::new(service.until_closing(stream, place)))
+}
+
+/// Where the last `tail` of `len` lines begin; 0 means all of them.
+fn tail_start(len: usize, tail: u32) -> usize {
+    match usize::try_from(tail) {
+        Ok(0) | Err(_) => 0,
+        Ok(tail) => len.saturating_sub(tail),
+    }
+}
+
+enum Next<T> {
+    Item(T),
+    Missed(u64),
+}
+
+/// A broadcast as a stream that ends with its sender.
+fn follow<T: Clone + Send + 'static>(receiver: Receiver<T>) -> impl Stream<Item = Next<T>> + Send {
+    stream::unfold(receiver, |mut receiver| async move {
+        let next = match receiver.recv().await {
+            Ok(item) => Next::Item(item),
+            Err(RecvError::Lagged(count)) => Next::Missed(count),
+            Err(RecvError::Closed) => return None,
+        };
+        Some((next, receiver))
+    })
+}
+
+impl HostService {
+    fn place(&self) -> Result<OwnedSemaphorePermit, Status> {
+        self.followers.clone().try_acquire_owned().map_err(|_| {
+            Status::resource_exhausted(format!(
+                "{MAX_FOLLOWERS} clients follow events and logs already: end one of them first"
+            ))
+        })
+    }
+
+    /// The stream until the supervisor ends; it keeps its place that long.
+    fn until_closing<T: Send + 'static>(
+        &self,
+        stream: impl Stream<Item = Result<T, Status>> + Send + 'static,
+        place: OwnedSemaphorePermit,
+    ) -> Lines<T> {
+        let closing = self.closing.clone().cancelled_owned();
+        stream
+            .take_until(closing)
+            .map(move |item| {
+                let _held = &place;
+                item
+            })
+            .boxed()
+    }
+}
+
+fn event_on_wire(event: &Event, sanitizer: &Sanitizer) -> host::Event {
+    let line = |text: &str| sanitizer.line(text, &mut Tally::default()).into_owned();
+    host::Event {
+        sequence: event.sequence,
+        unix_ms: unix_ms(event.at),
+        plugin: event.plugin.as_ref().map(ToString::to_string).unwrap_or_default(),
+        instance: event.instance.unwrap_or_default(),
+        kind: event.kind.as_str().to_owned(),
+        message: line(&event.message),
+        fields: event.fields.iter().map(|(key, value)| ((*key).to_owned(), line(value))).collect(),
+    }
+}
+
+fn missed_events(count: u64) -> host::Event {
+    host::Event {
+        unix_ms: unix_ms(SystemTime::now()),
+        kind: EventKind::Supervisor.as_str().to_owned(),
+        message: format!("{count} events are missing here: this reader is too slow"),
+        fields: [("missed".to_owned(), count.to_string())].into(),
+        ..host::Event::default()
+    }
+}
+
+fn line_on_wire(line: &LogLine, sanitizer: &Sanitizer) -> host::LogLine {
+    host::LogLine {
+        unix_ms: unix_ms(line.at),
+        plugin: line.plugin.to_string(),
+        instance: line.instance,
+        level: line.level.as_str().to_owned(),
+        stream: line.stream.as_str().to_owned(),
+        text: sanitizer.line(&line.text, &mut Tally::default()).into_owned(),
+    }
+}
+
+fn missed_lines(plugin: &str, count: u64) -> host::LogLine {
+    host::LogLine {
+        unix_ms: unix_ms(SystemTime::now()),
+        plugin: plugin.to_owned(),
+        level: "warn".to_owned(),
+        stream: "talon".to_owned(),
+        text: format!("{count} lines are missing here: this reader is too slow"),
+        ..host::LogLine::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::broadcast;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_slow_reader_is_told_how_much_it_missed_and_goes_on() {
+        let (sender, receiver) = broadcast::channel(2);
+        let mut stream = Box::pin(follow(receiver));
+        for item in 1..=5 {
+            sender.send(item).unwrap();
+        }
+        assert!(matches!(stream.next().await, Some(Next::Missed(3))));
+        assert!(matches!(stream.next().await, Some(Next::Item(4))));
+        drop(sender);
+        assert!(matches!(stream.next().await, Some(Next::Item(5))));
+        assert!(stream.next().await.is_none());
+    }
+
+    #[test]
+    fn the_tail_is_at_the_end() {
+        assert_eq!([tail_start(10, 3), tail_start(2, 3), tail_start(10, 0)], [7, 0, 0]);
+    }
+}

@@ -1,0 +1,89 @@
+//! Whether a process is one of ours: a plugin, or something that a plugin started.
+//!
+//! A plugin that shares our uid would otherwise be an administrator on `host.sock`. This keeps an honest-looking
+//! plugin out of other plugins' business; one that makes a stranger of its uid work for it is held only by a uid of
+//! its own.
+
+use std::fs;
+
+use nix::errno::Errno;
+use nix::sys::signal::kill;
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
+use nix::unistd::{Pid, getpid};
+
+/// How far up ancestors are followed. A process that nests deeper is taken for a plugin's: no shell session does.
+const MAX_GENERATIONS: usize = 256;
+
+/// How often a walk is begun anew when an ancestor ended in the middle of it.
+const WALKS: usize = 3;
+
+/// Whether `pid` is below us. When it cannot be told, because it has ended already, it is.
+pub(super) fn is_ours(pid: i32) -> bool {
+    // A process of a foreign pid namespace has no number here, and is nobody's child here.
+    pid > 0 && (0..WALKS).find_map(|_| walk(Pid::from_raw(pid))).unwrap_or(true)
+}
+
+fn walk(mut pid: Pid) -> Option<bool> {
+    for _ in 0..MAX_GENERATIONS {
+        if pid == getpid() || is_our_child(pid) {
+            return Some(true);
+        }
+        match parent(pid) {
+            Some(parent) if parent.as_raw() <= 1 => return Some(false),
+            Some(parent) => pid = parent,
+            // There, but hidden from us: where /proc is mounted with hidepid, our own children are known all the same.
+            None if kill(pid, None) != Err(Errno::ESRCH) => return Some(false),
+            None => return None,
+        }
+    }
+    Some(true)
+}
+
+/// Asked of the kernel, which answers also for one that has ended, and takes nothing of its exit.
+fn is_our_child(pid: Pid) -> bool {
+    let look = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+    waitid(Id::Pid(pid), look).is_ok()
+}
+
+fn parent(pid: Pid) -> Option<Pid> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    // `pid (name) state ppid …`, where the name may hold anything.
+    let stat = String::from_utf8_lossy(&stat);
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok().map(Pid::from_raw)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    fn number(pid: u32) -> i32 {
+        i32::try_from(pid).unwrap()
+    }
+
+    #[test]
+    fn we_and_those_below_us_are_ours_and_our_parent_is_not() {
+        assert!(is_ours(getpid().as_raw()));
+        assert!(!is_ours(nix::unistd::getppid().as_raw()));
+        assert!(!is_ours(1));
+        assert!(!is_ours(0));
+        // A shell that waits for a child of its own: a grandchild of ours.
+        let mut shell = Command::new("sh")
+            .args(["-c", "cat & echo $!; wait"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        assert!(is_ours(number(shell.id())));
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(shell.stdout.take().unwrap()), &mut line)
+            .unwrap();
+        assert!(is_ours(line.trim().parse().unwrap()));
+        drop(shell.stdin.take());
+        let pid = shell.id();
+        shell.wait().unwrap();
+        // Gone: it cannot be told any more.
+        assert!(is_ours(number(pid)));
+    }
+}

@@ -1,0 +1,46 @@
+//! From what the kernel says about a peer to what the configuration says about it.
+
+use std::ffi::CString;
+use std::sync::Arc;
+
+use nix::unistd::{Gid, Uid, User, getgrouplist};
+
+use super::kin;
+use crate::config::PeerPolicy;
+use crate::host::{Peer, Recognise};
+
+/// Recognises peers by a policy.
+///
+/// The kernel tells a peer's uid and primary group. Its further groups are those that the user database gives that
+/// uid: a process cannot add to them, and they are read when it connects.
+pub(super) fn recognise(policy: PeerPolicy) -> Recognise {
+    let own_uid = Uid::effective().as_raw();
+    Arc::new(move |credentials| {
+        let (uid, gid) = (credentials.uid(), credentials.gid());
+        // A plugin with a uid of its own is nobody the configuration knows; one with ours would be we ourselves.
+        if uid == own_uid && kin::is_ours(credentials.pid().unwrap_or_default()) {
+            return None;
+        }
+        let rights = policy.classify(uid, gid, &groups_of(uid));
+        let pid = credentials.pid().and_then(|pid| u32::try_from(pid).ok()).unwrap_or_default();
+        Some(Peer { uid, gid, pid, rights })
+    })
+}
+
+fn groups_of(uid: u32) -> Vec<u32> {
+    let Ok(Some(user)) = User::from_uid(Uid::from_raw(uid)) else { return Vec::new() };
+    let Ok(name) = CString::new(user.name) else { return Vec::new() };
+    let groups = getgrouplist(&name, Gid::from_raw(user.gid.as_raw())).unwrap_or_default();
+    groups.into_iter().map(Gid::as_raw).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_is_in_its_own_group_and_a_stranger_in_none() {
+        assert!(groups_of(0).contains(&0));
+        assert!(groups_of(u32::MAX - 7).is_empty());
+    }
+}

@@ -1,0 +1,203 @@
+//! The command line as a program: exit codes, help, and output that nobody reads. No supervisor runs here.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::io::{BufRead, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use assert_cmd::assert::OutputAssertExt;
+
+/// `talon` in surroundings of its own: nothing of this machine's configuration counts.
+fn talon(home: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_talon"));
+    command
+        .env_clear()
+        .env("HOME", home)
+        .env("XDG_RUNTIME_DIR", home)
+        .env("RUNTIME_DIRECTORY", home.join("run"));
+    command
+        .env("TALON_HOST_SOCKET", home.join("run/host.sock"))
+        .env("PATH", std::env::var_os("PATH").unwrap());
+    command.env("TALON_CONFIG", home.join("talon.yaml"));
+    std::fs::write(home.join("talon.yaml"), "").unwrap();
+    command
+}
+
+fn stderr_of(command: &mut Command, code: i32) -> String {
+    let output = command.output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(code), "{stderr}");
+    stderr
+}
+
+#[test]
+fn without_a_supervisor_every_client_verb_says_how_to_start_one() {
+    let home = tempfile::tempdir().unwrap();
+    for verb in ["status", "call hello.greet", "plugin list", "plugin show x", "plugin start x", "events"] {
+        let stderr = stderr_of(talon(home.path()).args(verb.split(' ')), 5);
+        assert!(stderr.contains("no supervisor at") && stderr.contains("talon serve"), "{verb}: {stderr}");
+    }
+}
+
+#[test]
+fn a_dead_socket_says_that_its_supervisor_ended() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("host.sock");
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    let stderr = stderr_of(talon(home.path()).arg("status").arg("--socket").arg(&path), 5);
+    assert!(stderr.contains("its supervisor ended"), "{stderr}");
+}
+
+#[test]
+fn something_else_behind_the_socket_is_no_hang() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("host.sock");
+    let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let other = std::thread::spawn(move || drop(listener.accept()));
+    stderr_of(talon(home.path()).arg("status").arg("--socket").arg(&path), 5);
+    other.join().unwrap();
+}
+
+#[test]
+fn a_wrong_command_line_is_2() {
+    let home = tempfile::tempdir().unwrap();
+    for line in
+        ["fly", "call", "call hello", "call hello.greet name", "call a.b x=1 x=2", "exec /nonexistent act"]
+    {
+        stderr_of(talon(home.path()).args(line.split(' ')), 2);
+    }
+}
+
+#[test]
+fn a_wrong_configuration_is_6_and_all_of_it_is_said() {
+    let home = tempfile::tempdir().unwrap();
+    let config = home.path().join("bad.yaml");
+    std::fs::write(&config, "guard:\n  timeout: 30\n  max_response_byte: 1\n").unwrap();
+    for verb in ["config check", "config show", "serve"] {
+        let stderr = stderr_of(talon(home.path()).args(verb.split(' ')).arg("--config").arg(&config), 6);
+        assert!(stderr.contains("2 problems") && stderr.contains("max_response_bytes"), "{verb}: {stderr}");
+    }
+}
+
+#[test]
+fn a_file_that_is_no_plugin_is_told_from_one_that_is_refused() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("tool");
+    std::fs::write(&file, "#!/bin/sh\n").unwrap();
+    let stderr = stderr_of(talon(home.path()).arg("exec").arg(&file).arg("act"), 2);
+    assert!(stderr.contains("chmod +x"), "{stderr}");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o777)).unwrap();
+    stderr_of(talon(home.path()).arg("exec").arg(&file).arg("act"), 3);
+}
+
+/// Two named places that are wrong; falling back to another supervisor would be worse than an error.
+#[test]
+fn a_configuration_that_was_named_is_not_passed_over_on_the_way_to_a_supervisor() {
+    let home = tempfile::tempdir().unwrap();
+    let mut command = talon(home.path());
+    command.env_remove("TALON_HOST_SOCKET").env("TALON_CONFIG", home.path().join("missing.yaml"));
+    let stderr = stderr_of(command.arg("status"), 6);
+    assert!(stderr.contains("missing.yaml"), "{stderr}");
+}
+
+#[test]
+fn exec_told_to_end_leaves_neither_a_process_nor_a_directory() {
+    let home = tempfile::tempdir().unwrap();
+    let plugin = home.path().join("sleeper");
+    std::fs::write(&plugin, "#!/bin/sh\necho \"pid $$\" >&2\nexec sleep 1000\n").unwrap();
+    std::fs::set_permissions(&plugin, std::fs::Permissions::from_mode(0o755)).unwrap();
+    // With a uid of its own the plugin has to get to its file.
+    std::fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let private = || {
+        let names = std::fs::read_dir(home.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        names.filter(|name| name.to_string_lossy().starts_with("talon-")).count()
+    };
+    for signal in ["-INT", "-TERM", "-HUP"] {
+        let mut child =
+            talon(home.path()).arg("exec").arg(&plugin).arg("act").stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = std::io::BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+        let pid = lines.find_map(|line| line.strip_prefix("sleeper: pid ").map(str::to_owned)).unwrap();
+        assert_eq!(private(), 1);
+        assert!(Command::new("kill").arg(signal).arg(child.id().to_string()).status().unwrap().success());
+        assert_eq!(child.wait().unwrap().code(), Some(4), "{signal}");
+        assert!(lines.any(|line| line.contains("interrupted")), "{signal}");
+        assert_eq!(private(), 0, "{signal}");
+        assert!(!Path::new("/proc").join(pid).exists(), "{signal}");
+    }
+}
+
+#[test]
+fn output_that_nobody_reads_is_no_panic() {
+    let home = tempfile::tempdir().unwrap();
+    for verb in ["completions bash", "config reference", "config show", "--help"] {
+        let mut child = talon(home.path());
+        child.args(verb.split(' ')).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = child.spawn().unwrap();
+        drop(child.stdout.take());
+        let mut stderr = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        let status = child.wait().unwrap();
+        assert!(status.success() && stderr.is_empty(), "{verb}: {status} {stderr}");
+    }
+}
+
+#[test]
+fn a_full_disk_is_told() {
+    let home = tempfile::tempdir().unwrap();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut command = talon(home.path());
+    let stderr = stderr_of(command.args(["config", "reference"]).stdout(full), 70);
+    assert!(stderr.contains("cannot write the output"), "{stderr}");
+}
+
+#[test]
+fn colour_stays_out_of_pipes_unless_it_is_asked_for() {
+    let home = tempfile::tempdir().unwrap();
+    let run = |color: &[&str]| {
+        let output = talon(home.path()).arg("doctor").args(color).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(!run(&[]).contains('\u{1b}'));
+    assert!(!run(&["--color", "never"]).contains('\u{1b}'));
+    assert!(run(&["--color", "always"]).contains('\u{1b}'));
+}
+
+#[test]
+fn doctor_speaks_json() {
+    let home = tempfile::tempdir().unwrap();
+    let output = talon(home.path()).args(["doctor", "--output", "json"]).output().unwrap();
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let checks: Vec<&str> =
+        value["checks"].as_array().unwrap().iter().filter_map(|c| c["check"].as_str()).collect();
+    assert!(checks.contains(&"config") && checks.contains(&"runtime dir"), "{checks:?}");
+    assert!(checks.iter().any(|check| check.starts_with("jail: ")), "{checks:?}");
+}
+
+#[test]
+fn man_pages_and_completions_are_made() {
+    let home = tempfile::tempdir().unwrap();
+    let dir = home.path().join("man");
+    talon(home.path()).arg("man").arg(&dir).assert().success();
+    for page in ["talon.1", "talon-call.1", "talon-plugin-logs.1"] {
+        assert!(dir.join(page).is_file(), "{page}");
+    }
+    for shell in ["bash", "zsh", "fish"] {
+        talon(home.path()).args(["completions", shell]).assert().success();
+    }
+}
+
+/// The help texts are a part of the interface: a change of them is looked at.
+#[test]
+fn help_is_as_written() {
+    let home = tempfile::tempdir().unwrap();
+    for verb in ["", "serve", "call", "exec", "plugin", "plugin logs", "events", "config", "doctor"] {
+        let mut command = talon(home.path());
+        command.args(verb.split(' ').filter(|word| !word.is_empty())).arg("--help").env("COLUMNS", "100");
+        let output = command.output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let name =
+            if verb.is_empty() { "talon".to_owned() } else { format!("talon-{}", verb.replace(' ', "-")) };
+        insta::assert_snapshot!(name, text);
+    }
+}

@@ -1,0 +1,21 @@
+//! `make demo`: Talon at its main job, on real input, in plain words. Every step checks what it shows, and
+//! the program ends with 0 only when all of it was true.
+
+mod show;
+mod steps;
+
+use std::process::ExitCode;
+
+use show::Show;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let mut show = Show::new();
+    match steps::run(&mut show).await {
+        Ok(()) => show.end(),
+        Err(error) => {
+            show.failed(&error);
+            ExitCode::FAILURE
+        }
+    }
+}

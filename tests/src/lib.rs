@@ -1,0 +1,15 @@
+//! The harness of the tests of real processes: a scratch directory, a real `talon serve`, a client of its
+//! `host.sock`, and eyes on what is left behind.
+//!
+//! Nothing of the supervisor is mocked. Each test has a supervisor of its own with a uid range of its own,
+//! so that what it leaves behind can be told from everybody else's processes.
+
+mod client;
+mod processes;
+mod scratch;
+mod supervisor;
+
+pub use client::{Client, args, dial};
+pub use processes::{alive, descendants, in_uid_range, is_root, skip};
+pub use scratch::{Scratch, example, program, repository};
+pub use supervisor::{Builder, Stopped, Supervisor, cli, cli_with, sockets_below};

@@ -1,0 +1,83 @@
+//! What runs on this machine, as the kernel tells it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::ops::RangeInclusive;
+
+/// Whether this test may do everything.
+#[must_use]
+pub fn is_root() -> bool {
+    nix::unistd::geteuid().is_root()
+}
+
+/// Says by name why a test does not run here. On CI, where everything has to run, it is a failure.
+///
+/// # Panics
+/// When the environment says that this is CI and the test runs as root.
+pub fn skip(test: &str, reason: &str) {
+    assert!(!(std::env::var_os("CI").is_some() && is_root()), "{test} would be skipped on CI: {reason}");
+    eprintln!("SKIPPED {test}: {reason}");
+}
+
+struct Process {
+    pid: u32,
+    parent: u32,
+    uid: u32,
+    state: char,
+}
+
+fn processes() -> Vec<Process> {
+    let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();
+    numbers.filter_map(|entry| read(entry.file_name().to_str()?.parse().ok()?)).collect()
+}
+
+fn read(pid: u32) -> Option<Process> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let field = |name: &str| {
+        status
+            .lines()
+            .find_map(|line| line.strip_prefix(name))
+            .and_then(|rest| rest.split_whitespace().next())
+    };
+    Some(Process {
+        pid,
+        parent: field("PPid:")?.parse().ok()?,
+        uid: field("Uid:")?.parse().ok()?,
+        state: field("State:")?.chars().next()?,
+    })
+}
+
+/// A zombie holds nothing any more; only its parent's lack of interest keeps its number.
+fn lives(process: &Process) -> bool {
+    !matches!(process.state, 'Z' | 'X')
+}
+
+/// Whether a process is there and not a zombie.
+#[must_use]
+pub fn alive(pid: u32) -> bool {
+    read(pid).as_ref().is_some_and(lives)
+}
+
+/// The living processes of a range of uids.
+#[must_use]
+pub fn in_uid_range(range: &RangeInclusive<u32>) -> Vec<u32> {
+    processes().iter().filter(|p| lives(p) && range.contains(&p.uid)).map(|p| p.pid).collect()
+}
+
+/// The living descendants of a process, itself left out.
+#[must_use]
+pub fn descendants(root: u32) -> BTreeSet<u32> {
+    let all = processes();
+    let mut family = BTreeSet::from([root]);
+    loop {
+        let before = family.len();
+        let children: Vec<u32> =
+            all.iter().filter(|p| lives(p) && family.contains(&p.parent)).map(|p| p.pid).collect();
+        family.extend(children);
+        if family.len() == before {
+            break;
+        }
+    }
+    family.remove(&root);
+    family
+}

@@ -1,0 +1,420 @@
+//! A real `talon serve` for one test.
+
+use std::fmt::Write as _;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+
+use crate::client::Client;
+use crate::processes::{alive, descendants, in_uid_range, is_root};
+use crate::scratch::{Scratch, program};
+
+/// A bound on hanging, not an expectation of speed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Uids each test may use; ranges of tests that run at once do not overlap.
+const UIDS_PER_TEST: u32 = 20;
+
+/// How a supervisor is set up.
+#[derive(Debug)]
+pub struct Builder {
+    scratch: Scratch,
+    plugins: String,
+    tools: String,
+    config: String,
+    env: Vec<(String, String)>,
+    runtime_dir: Option<PathBuf>,
+    wrapper: Vec<String>,
+    wait_settled: bool,
+}
+
+/// A running supervisor. Dropping it kills it; [`Supervisor::stop`] ends it in order and looks at what it
+/// leaves behind.
+#[derive(Debug)]
+pub struct Supervisor {
+    /// Its scratch directory.
+    pub scratch: Scratch,
+    /// A client of its socket.
+    pub client: Client,
+    child: Child,
+    runtime_dir: PathBuf,
+    config: PathBuf,
+    uids: RangeInclusive<u32>,
+    log: Arc<Mutex<String>>,
+}
+
+/// What a stopped supervisor left.
+#[derive(Debug)]
+pub struct Stopped {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// Processes of its plugins that still live.
+    pub processes: Vec<u32>,
+    /// Files left in its runtime directory.
+    pub sockets: Vec<PathBuf>,
+    /// All it logged.
+    pub log: String,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Builder {
+    /// One without plugins.
+    #[must_use]
+    pub fn new() -> Self {
+        let scratch = Scratch::new();
+        std::fs::create_dir(scratch.join("plugins")).expect("the scratch directory takes directories");
+        Self {
+            scratch,
+            plugins: String::new(),
+            tools: String::new(),
+            config: String::new(),
+            env: Vec::new(),
+            runtime_dir: None,
+            wrapper: Vec::new(),
+            wait_settled: true,
+        }
+    }
+
+    /// Its scratch directory.
+    #[must_use]
+    pub fn scratch(&self) -> &Scratch {
+        &self.scratch
+    }
+
+    /// Adds a plugin by config; `more` holds further lines of its entry, such as `instances: 2`.
+    #[must_use]
+    pub fn plugin(mut self, name: &str, command: &Path, args: &[&str], more: &str) -> Self {
+        let args: Vec<String> = args.iter().map(|arg| format!("{arg:?}")).collect();
+        let _ = writeln!(
+            self.plugins,
+            "      {name}:\n        command: {command:?}\n        args: [{}]",
+            args.join(", ")
+        );
+        for line in more.lines() {
+            let _ = writeln!(self.plugins, "        {line}");
+        }
+        self
+    }
+
+    /// Adds the misbehaving plugin under its own name.
+    #[must_use]
+    pub fn misbehave(self, args: &[&str], more: &str) -> Self {
+        self.plugin("misbehave", &program("misbehave"), args, more)
+    }
+
+    /// Puts a program into the plugin directory.
+    #[must_use]
+    pub fn installed(self, path: &Path, name: &str) -> Self {
+        self.scratch.install(path, &format!("plugins/{name}"));
+        self
+    }
+
+    /// Puts a link to a plugin into the plugin directory.
+    ///
+    /// # Panics
+    /// When the scratch directory takes none.
+    #[must_use]
+    pub fn linked(self, path: &Path, name: &str) -> Self {
+        std::os::unix::fs::symlink(path, self.scratch.join("plugins").join(name))
+            .expect("the scratch directory takes links");
+        self
+    }
+
+    /// Lines below `plugins.tools`.
+    #[must_use]
+    pub fn tools(mut self, lines: &str) -> Self {
+        for line in lines.lines() {
+            let _ = writeln!(self.tools, "    {line}");
+        }
+        self
+    }
+
+    /// Lines at the top of the config file.
+    #[must_use]
+    pub fn config(mut self, lines: &str) -> Self {
+        self.config.push_str(lines);
+        self.config.push('\n');
+        self
+    }
+
+    /// A variable of its environment.
+    #[must_use]
+    pub fn env(mut self, key: &str, value: &str) -> Self {
+        self.env.push((key.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Another runtime directory than the one in the scratch directory.
+    #[must_use]
+    pub fn runtime_dir(mut self, path: PathBuf) -> Self {
+        self.runtime_dir = Some(path);
+        self
+    }
+
+    /// Runs it by another program, which executes its last arguments.
+    #[must_use]
+    pub fn wrapped(mut self, command: &[&str]) -> Self {
+        self.wrapper = command.iter().map(|word| (*word).to_owned()).collect();
+        self
+    }
+
+    /// Comes back as soon as the socket answers, while plugins still start.
+    #[must_use]
+    pub fn without_waiting(mut self) -> Self {
+        self.wait_settled = false;
+        self
+    }
+
+    /// The config file's text.
+    fn text(&self, uids: &RangeInclusive<u32>, runtime_dir: &Path) -> String {
+        let scratch = self.scratch.path().display();
+        let mut text =
+            format!("runtime_dir: {}\nstate:\n  data_dir: {scratch}/data\n", runtime_dir.display());
+        if is_root() {
+            let _ = writeln!(text, "sandbox:\n  uid_range: {}-{}", uids.start(), uids.end());
+        }
+        text.push_str(&self.config);
+        let _ = write!(text, "plugins:\n  tools:\n    plugin_dir: {scratch}/plugins\n{}", self.tools);
+        if !self.plugins.is_empty() {
+            let _ = write!(text, "    plugins:\n{}", self.plugins);
+        }
+        text
+    }
+
+    /// Starts it and waits until it answers, and unless told otherwise until every plugin is ready or has
+    /// failed for a reason.
+    ///
+    /// # Panics
+    /// With its log, when it does not come up.
+    pub async fn start(self) -> Supervisor {
+        let uids = next_uids();
+        let runtime_dir = self.runtime_dir.clone().unwrap_or_else(|| self.scratch.join("run"));
+        let config = self.scratch.write("talon.yaml", &self.text(&uids, &runtime_dir));
+        let log = Arc::new(Mutex::new(String::new()));
+        let talon = program("talon").display().to_string();
+        let mut words = self.wrapper.clone();
+        words.extend([talon, "serve".to_owned(), "--config".to_owned()]);
+        let mut child = Command::new(&words[0])
+            .args(&words[1..])
+            .arg(&config)
+            .envs(self.env.iter().map(|(k, v)| (k, v)))
+            .env("TALON_LOG", "info")
+            .env_remove("XDG_RUNTIME_DIR")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .expect("talon starts");
+        let mut lines = BufReader::new(child.stderr.take().expect("stderr is piped")).lines();
+        let kept = log.clone();
+        tokio::spawn(async move {
+            while let Ok(Some(line)) = lines.next_line().await {
+                let mut kept = kept.lock().expect("no reader panics");
+                kept.push_str(&line);
+                kept.push('\n');
+            }
+        });
+        let socket = runtime_dir.join("host.sock");
+        let client = tokio::time::timeout(PATIENCE, connect(&socket, &mut child)).await;
+        let Ok(Some(client)) = client else {
+            panic!("talon did not come up:\n{}", log.lock().expect("no reader panics"))
+        };
+        let supervisor = Supervisor { scratch: self.scratch, client, child, runtime_dir, config, uids, log };
+        if self.wait_settled {
+            for plugin in supervisor.client.list().await {
+                supervisor
+                    .client
+                    .wait_for(&plugin.name, "settled", |p| {
+                        let settled =
+                            |state: &str| matches!(state, "ready" | "failed" | "stopped" | "refused");
+                        settled(&p.state) && p.instances.iter().all(|i| settled(&i.state))
+                    })
+                    .await;
+            }
+        }
+        supervisor
+    }
+
+    /// Writes the config and runs `talon serve` to its end, for starts that are refused.
+    pub async fn start_refused(self) -> Output {
+        let uids = next_uids();
+        let runtime_dir = self.runtime_dir.clone().unwrap_or_else(|| self.scratch.join("run"));
+        let config = self.scratch.write("talon.yaml", &self.text(&uids, &runtime_dir));
+        let run = Command::new(program("talon"))
+            .arg("serve")
+            .arg("--config")
+            .arg(&config)
+            .envs(self.env.iter().map(|(k, v)| (k, v)))
+            .stdin(Stdio::null())
+            .kill_on_drop(true)
+            .output();
+        tokio::time::timeout(PATIENCE, run).await.expect("a refused start ends").expect("talon starts")
+    }
+}
+
+/// A socket appears when its owner binds it, of which nobody is told: it is asked for until it answers or the
+/// process has ended.
+async fn connect(socket: &Path, child: &mut Child) -> Option<Client> {
+    let mut pause = tokio::time::interval(Duration::from_millis(10));
+    loop {
+        if let Ok(client) = Client::connect(socket).await {
+            return Some(client);
+        }
+        if matches!(child.try_wait(), Ok(Some(_))) {
+            return None;
+        }
+        pause.tick().await;
+    }
+}
+
+fn next_uids() -> RangeInclusive<u32> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    // Tests are processes of their own (nextest) or threads of one (cargo test): both count.
+    let slot = (std::process::id() * 7 + NEXT.fetch_add(1, Ordering::Relaxed)) % 450;
+    let first = 70_000 + slot * UIDS_PER_TEST;
+    first..=first + UIDS_PER_TEST - 1
+}
+
+impl Supervisor {
+    /// Its process id.
+    ///
+    /// # Panics
+    /// When it has been waited for.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id().expect("it runs")
+    }
+
+    /// Its `host.sock`.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        self.runtime_dir.join("host.sock")
+    }
+
+    /// Its runtime directory.
+    #[must_use]
+    pub fn runtime_dir(&self) -> &Path {
+        &self.runtime_dir
+    }
+
+    /// Its config file.
+    #[must_use]
+    pub fn config(&self) -> &Path {
+        &self.config
+    }
+
+    /// What it logged so far.
+    ///
+    /// # Panics
+    /// Never: the reader does not panic.
+    #[must_use]
+    pub fn log(&self) -> String {
+        self.log.lock().expect("no reader panics").clone()
+    }
+
+    /// The living processes of its plugins (their monitors among them where they run as nobody else).
+    #[must_use]
+    pub fn plugin_processes(&self) -> Vec<u32> {
+        if is_root() { in_uid_range(&self.uids) } else { descendants(self.pid()).into_iter().collect() }
+    }
+
+    /// Sends it a signal.
+    ///
+    /// # Panics
+    /// When it is gone.
+    pub fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.pid().cast_signed()), signal).expect("it runs");
+    }
+
+    /// Runs the command line against it.
+    pub async fn cli(&self, args: &[&str]) -> Output {
+        let socket = self.socket();
+        let mut all = vec!["--socket", socket.to_str().expect("our paths are text")];
+        all.extend(args);
+        cli(&all).await
+    }
+
+    /// Ends it as an operator does and looks at what is left.
+    pub async fn stop(self) -> Stopped {
+        self.end(Signal::SIGTERM).await
+    }
+
+    /// Ends it with a signal and looks at what is left.
+    ///
+    /// # Panics
+    /// When it does not end.
+    pub async fn end(mut self, signal: Signal) -> Stopped {
+        let family = descendants(self.pid());
+        self.signal(signal);
+        let waited = tokio::time::timeout(PATIENCE, self.child.wait()).await;
+        let status =
+            waited.unwrap_or_else(|_| panic!("talon did not end:\n{}", self.log())).expect("it is ours");
+        // Its children die of its death, a moment later: they are watched until they are gone.
+        let watch = async {
+            let mut pause = tokio::time::interval(Duration::from_millis(10));
+            while family.iter().any(|pid| alive(*pid)) || !in_uid_range_of(&self.uids).is_empty() {
+                pause.tick().await;
+            }
+        };
+        let _ = tokio::time::timeout(Duration::from_secs(20), watch).await;
+        let mut processes: Vec<u32> = family.into_iter().filter(|pid| alive(*pid)).collect();
+        processes.extend(in_uid_range_of(&self.uids));
+        Stopped { status, processes, sockets: sockets_below(&self.runtime_dir), log: self.log() }
+    }
+}
+
+/// Without root the plugins share our uid, and the family tree is all there is.
+fn in_uid_range_of(uids: &RangeInclusive<u32>) -> Vec<u32> {
+    if is_root() { in_uid_range(uids) } else { Vec::new() }
+}
+
+/// All sockets in a directory and those below it.
+#[must_use]
+pub fn sockets_below(directory: &Path) -> Vec<PathBuf> {
+    use std::os::unix::fs::FileTypeExt;
+    let mut found = Vec::new();
+    let mut open = vec![directory.to_owned()];
+    while let Some(directory) = open.pop() {
+        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => open.push(entry.path()),
+                Ok(kind) if kind.is_socket() => found.push(entry.path()),
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+/// Runs the command line.
+pub async fn cli(args: &[&str]) -> Output {
+    cli_with(args, &[]).await
+}
+
+/// Runs the command line with variables in its environment.
+///
+/// # Panics
+/// When it does not end.
+pub async fn cli_with(args: &[&str], env: &[(&str, &str)]) -> Output {
+    let run = Command::new(program("talon"))
+        .args(args)
+        .envs(env.iter().copied())
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output();
+    tokio::time::timeout(PATIENCE, run).await.expect("the command ends").expect("talon starts")
+}

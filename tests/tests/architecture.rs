@@ -1,0 +1,77 @@
+//! The directions that the architecture promises: who may depend on whom, and who may be unsafe.
+
+use std::path::Path;
+use std::process::Command;
+
+use talon_tests::repository;
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(repository().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Everything that is linked into a package, by name. Development dependencies are left out.
+fn linked_into(package: &str) -> Vec<String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .current_dir(repository())
+        .args(["tree", "--offline", "--locked", "--edges", "normal", "--prefix", "none", "--format", "{p}"])
+        .args(["--package", package])
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+}
+
+fn never(package: &str, forbidden: &[&str]) {
+    let linked = linked_into(package);
+    assert!(linked.len() > 3, "{package}: {linked:?}");
+    for name in forbidden {
+        assert!(!linked.iter().any(|crate_name| crate_name == name), "{name} is linked into {package}");
+    }
+}
+
+#[test]
+fn crates_depend_in_one_direction() {
+    never("talon-guard", &["talon-plugin", "talon-jail", "talon"]);
+    never("talon-plugin", &["talon-guard", "talon-sanitize", "talon"]);
+    never("talon-sanitize", &["talon-proto", "talon-guard", "tokio"]);
+    never("talon-jail", &["talon-proto", "talon-plugin", "tokio", "tonic"]);
+    never("talon-sdk", &["talon-plugin", "talon-guard", "talon-jail", "talon"]);
+}
+
+#[test]
+fn the_supervisor_links_no_web_framework_no_tls_no_script_engine_and_no_database() {
+    never(
+        "talon",
+        &["axum", "rustls", "openssl-sys", "aws-lc-sys", "mlua", "rusqlite", "tokio-postgres", "reqwest"],
+    );
+}
+
+#[test]
+fn only_the_jail_may_be_unsafe() {
+    assert!(read("Cargo.toml").contains("unsafe_code = \"forbid\""));
+    for manifest in members() {
+        let text = read(&manifest);
+        let inherits = text.contains("[lints]\nworkspace = true");
+        assert_eq!(inherits, !manifest.contains("crates/jail/"), "{manifest}");
+    }
+}
+
+/// The manifests of the workspace's members.
+fn members() -> Vec<String> {
+    let root = read("Cargo.toml");
+    let list =
+        root.split("members = [").nth(1).and_then(|rest| rest.split(']').next()).expect("there are members");
+    let members: Vec<String> = list
+        .lines()
+        .filter_map(|line| {
+            line.trim().strip_prefix('"')?.split('"').next().map(|m| format!("{m}/Cargo.toml"))
+        })
+        .collect();
+    assert!(
+        members.len() > 10 && members.iter().all(|m| Path::new(&repository().join(m)).exists()),
+        "{members:?}"
+    );
+    members
+}

@@ -1,0 +1,146 @@
+//! What a plugin, or a client, that attacks the supervisor gets: nothing. One test an attack, each by real processes
+//! and a plugin in a real jail.
+
+use std::io::{Read, Write};
+use std::os::unix::fs::chown;
+use std::os::unix::net::UnixStream;
+
+use talon_tests::{Builder, Supervisor, is_root, program, skip};
+
+/// Nobody's uid, for supervisors without privileges.
+const USER: u32 = 64_900;
+
+const SECRET: (&str, &str) = ("HOSTILE_TEST_SECRET", "very-secret");
+
+/// A supervisor without privileges, whose plugins share its uid.
+async fn unprivileged(test: &str) -> Option<Supervisor> {
+    let builder = Builder::new().env(SECRET.0, SECRET.1);
+    let scratch = builder.scratch();
+    let talon = scratch.install(&program("talon"), "bin/talon");
+    let misbehave = scratch.install(&program("misbehave"), "bin/misbehave");
+    let builder = builder.plugin("misbehave", &misbehave, &[], "");
+    if !is_root() {
+        return Some(builder.start().await);
+    }
+    if std::process::Command::new("setpriv").arg("--version").output().is_err() {
+        skip(test, "setpriv is not installed");
+        return None;
+    }
+    for path in [builder.scratch().path().to_owned(), builder.scratch().join("plugins")] {
+        chown(path, Some(USER), Some(USER)).expect("root may give its directory away");
+    }
+    let user = USER.to_string();
+    let run = format!("shift; exec {} \"$@\"", talon.display());
+    let words = ["setpriv", "--reuid", &user, "--regid", &user, "--clear-groups", "sh", "-c", &run, "sh"];
+    Some(builder.wrapped(&words).start().await)
+}
+
+#[tokio::test]
+async fn a_plugin_of_the_supervisors_own_uid_reads_nothing_of_it() {
+    let test = "a_plugin_of_the_supervisors_own_uid_reads_nothing_of_it";
+    let Some(supervisor) = unprivileged(test).await else { return };
+    let status = supervisor.client.call("misbehave", "status", &[]).await.content;
+    let shared = format!("Uid:\t{}", if is_root() { USER } else { nix::unistd::getuid().as_raw() });
+    assert!(status.contains(&shared), "the plugin shares the supervisor's uid: {status}");
+    for file in ["environ", "mem", "maps", "exe"] {
+        let path = format!("/proc/{}/{file}", supervisor.pid());
+        let answer = supervisor.client.call("misbehave", "read", &[("path", &path)]).await;
+        assert!(answer.error.contains("Permission denied"), "{file}: {answer:?}");
+    }
+    // Its own is there, so that it is not the plugin's inability.
+    let own = supervisor.client.call("misbehave", "read", &[("path", "/proc/self/environ")]).await;
+    assert!(own.content.contains("bytes"), "{own:?}");
+    assert!(supervisor.stop().await.processes.is_empty());
+}
+
+#[tokio::test]
+async fn a_plugin_of_the_supervisors_own_uid_is_no_administrator() {
+    let test = "a_plugin_of_the_supervisors_own_uid_is_no_administrator";
+    let Some(supervisor) = unprivileged(test).await else { return };
+    let socket = supervisor.socket().display().to_string();
+    let answer = supervisor.client.call("misbehave", "knock", &[("path", &socket)]).await;
+    let refused =
+        answer.content == "0 bytes" || ["reset", "Broken pipe"].iter().any(|how| answer.error.contains(how));
+    assert!(refused, "{answer:?}");
+    assert!(supervisor.log().contains("closed to a plugin"), "{}", supervisor.log());
+    assert!(supervisor.stop().await.processes.is_empty());
+}
+
+#[tokio::test]
+async fn a_plugin_of_its_own_uid_cannot_even_knock() {
+    let test = "a_plugin_of_its_own_uid_cannot_even_knock";
+    if !is_root() {
+        return skip(test, "plugins have uids of their own only under root");
+    }
+    let supervisor = Builder::new().misbehave(&[], "").start().await;
+    let socket = supervisor.socket().display().to_string();
+    let answer = supervisor.client.call("misbehave", "knock", &[("path", &socket)]).await;
+    assert!(answer.error.contains("Permission denied"), "{answer:?}");
+    let environ = format!("/proc/{}/environ", supervisor.pid());
+    let answer = supervisor.client.call("misbehave", "read", &[("path", &environ)]).await;
+    assert!(answer.error.contains("Permission denied"), "{answer:?}");
+}
+
+/// One HTTP/2 frame.
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).expect("frames here are small").to_be_bytes();
+    let mut frame = vec![length[1], length[2], length[3], kind, flags];
+    frame.extend(stream.to_be_bytes());
+    frame.extend(payload);
+    frame
+}
+
+#[tokio::test]
+async fn a_flood_of_frames_leaves_the_log_alone() {
+    const FRAMES: usize = 20_000;
+    let supervisor = Builder::new().plugin("hello", &program("hello"), &[], "").start().await;
+    let socket = supervisor.socket();
+    tokio::task::spawn_blocking(move || {
+        let mut socket = UnixStream::connect(socket).expect("it listens");
+        socket.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").expect("it reads");
+        socket.write_all(&frame(4, 0, 0, b"")).expect("it reads");
+        // Answers to PINGs that nobody sent, about each of which the HTTP/2 library has something to say; then a
+        // PING of ours, whose answer means that all of them were read.
+        socket.write_all(&frame(6, 1, 0, b"12345678").repeat(FRAMES)).expect("it reads");
+        socket.write_all(&frame(6, 0, 0, b"all-read")).expect("it reads");
+        let (mut all, mut chunk) = (Vec::<u8>::new(), [0; 4096]);
+        while !all.windows(8).any(|window| window == b"all-read") {
+            let read = socket.read(&mut chunk).expect("it answers");
+            assert!(read > 0, "the connection ended");
+            all.extend(&chunk[..read]);
+        }
+    })
+    .await
+    .expect("the attacker ends");
+    let greeting = supervisor.client.call("hello", "greet", &[("name", "you")]).await;
+    assert!(greeting.content.contains("you"), "{greeting:?}");
+    let stopped = supervisor.stop().await;
+    assert!(stopped.log.lines().count() < 200, "{} lines", stopped.log.lines().count());
+}
+
+#[tokio::test]
+async fn a_flood_of_empty_lines_holds_up_nobody() {
+    let supervisor = Builder::new()
+        .plugin("hello", &program("hello"), &[], "")
+        .misbehave(&[], "instances: 2")
+        .start()
+        .await;
+    let client = supervisor.client.clone();
+    // An empty line costs the plugin one byte, and us a whole line.
+    let args = [("bytes", "8000000"), ("stream", "stderr"), ("line", "\u{200b}")];
+    let flood = async {
+        tokio::join!(client.call("misbehave", "print", &args), client.call("misbehave", "print", &args))
+    };
+    let greetings = async {
+        for _ in 0..20 {
+            let greeting = client.call("hello", "greet", &[("name", "you")]).await;
+            assert!(greeting.content.contains("you"), "{greeting:?}");
+        }
+    };
+    let ((first, second), ()) = tokio::join!(flood, greetings);
+    assert_eq!((first.content.as_str(), second.content.as_str()), ("printed", "printed"));
+    let counters = client.plugin("misbehave").await.counters.expect("it has counters");
+    assert!(counters.log_lines_dropped > 1_000_000, "{counters:?}");
+    let stopped = supervisor.stop().await;
+    assert!(stopped.processes.is_empty());
+}

@@ -1,0 +1,143 @@
+//! What goes wrong before a plugin is ready, one test a fault. Each plugin fails with a reason that names the
+//! fault, and its neighbour serves on.
+
+use talon_tests::{Builder, Supervisor, program};
+
+/// Short enough that a plugin which never gets ready is given up soon; long enough for a loaded machine.
+const SHORT_START: &str = "start_timeout: 3s\nmax_restarts: 0";
+
+async fn with_lie(lie: &str, more: &[&str]) -> Supervisor {
+    let mut args = vec!["--lie", lie];
+    args.extend(more);
+    Builder::new().plugin("hello", &program("hello"), &[], "").misbehave(&args, SHORT_START).start().await
+}
+
+/// The plugin has failed, or was refused where another try would end the same way; its reason holds the words,
+/// and nothing of it runs.
+async fn fails_saying(supervisor: Supervisor, words: &[&str]) {
+    let ended = |p: &talon_proto::host::Plugin| matches!(p.state.as_str(), "failed" | "refused");
+    let plugin = supervisor.client.wait_for("misbehave", "failed or refused", ended).await;
+    for word in words {
+        assert!(plugin.reason.contains(word), "{word:?} is not in the reason: {}", plugin.reason);
+    }
+    assert!(plugin.reason.len() < 4096, "a reason of {} bytes is not bounded", plugin.reason.len());
+    assert!(!plugin.reason.chars().any(|c| c.is_control() && c != '\n'), "{:?}", plugin.reason);
+    let refused = supervisor.client.call("misbehave", "echo", &[("text", "x")]).await;
+    assert_eq!(refused.reason, "unavailable", "{refused:?}");
+    let neighbour = supervisor.client.call("hello", "greet", &[("name", "neighbour")]).await;
+    assert!(neighbour.content.contains("neighbour"), "{neighbour:?}");
+    let stopped = supervisor.stop().await;
+    assert!(stopped.status.success(), "{}", stopped.log);
+    assert_eq!(stopped.processes, Vec::<u32>::new());
+    assert_eq!(stopped.sockets, Vec::<std::path::PathBuf>::new());
+}
+
+macro_rules! start_faults {
+    ($($name:ident: $lie:literal says $words:expr;)*) => {
+        $(
+            #[tokio::test]
+            async fn $name() {
+                fails_saying(with_lie($lie, &[]).await, &$words).await;
+            }
+        )*
+    };
+}
+
+start_faults! {
+    exits_at_once: "exit-at-once" says ["exit code 3", "I give up at once"];
+    exits_with_0_and_says_nothing: "exit-zero" says ["exit code 0", "handshake"];
+    crashes_at_once: "crash" says ["SIGABRT"];
+    says_nothing: "silent" says ["handshake", "3 s"];
+    says_garbage: "garbage" says ["handshake", "3 s"];
+    says_bytes_that_are_no_text: "binary" says ["handshake"];
+    says_half_a_line: "half-line" says ["handshake"];
+    says_a_line_of_a_gigabyte: "endless-line" says ["handshake"];
+    says_banners_for_ever: "endless-banner" says ["handshake"];
+    speaks_another_core_protocol: "wrong-core" says ["handshake", "version 2", "version 1"];
+    speaks_another_app_version: "wrong-version" says ["99", "1"];
+    speaks_netrpc: "net-rpc" says ["netrpc", "grpc"];
+    offers_a_certificate_unasked: "tls" says ["TLS"];
+    multiplexes_unasked: "multiplexed" says ["multiplex"];
+    names_a_tcp_address: "tcp" says ["tcp", "allow_tcp"];
+    names_a_file_that_is_no_socket: "not-a-socket" says ["socket"];
+    names_a_socket_that_nobody_made: "missing-socket" says ["misbehave.sock"];
+    names_an_address_of_10_000_characters: "long-address" says ["handshake"];
+    names_the_root: "root-address" says ["socket"];
+    hangs_after_the_handshake: "hang-after" says ["3 s"];
+    closes_its_socket: "close-socket" says ["connect"];
+    speaks_no_http2: "not-grpc" says [""];
+    exits_after_the_handshake: "exit-after" says ["exit code 4"];
+    refuses_init: "init-fails" says ["Init", "the setting root is missing"];
+    never_answers_capabilities: "capabilities-hang" says ["3 s"];
+    is_never_healthy: "never-healthy" says ["SERVING"];
+    declares_5_000_actions: "too-many-actions" says ["actions"];
+    declares_an_action_twice: "duplicate-actions" says ["echo", "twice"];
+    declares_hostile_names: "hostile-names" says ["name"];
+}
+
+#[tokio::test]
+async fn names_the_socket_of_somebody_else() {
+    let listener = Builder::new();
+    let foreign = listener.scratch().join("foreign.sock");
+    let _theirs =
+        std::os::unix::net::UnixListener::bind(&foreign).expect("the scratch directory takes a socket");
+    let path = foreign.to_str().expect("our paths are text");
+    for lie in ["foreign-socket", "linked-socket"] {
+        let supervisor = with_lie(lie, &["--path", path]).await;
+        fails_saying(supervisor, &["socket"]).await;
+    }
+}
+
+#[tokio::test]
+async fn a_banner_before_the_handshake_is_tolerated_and_logged() {
+    let supervisor = with_lie("banner", &[]).await;
+    let answer = supervisor.client.call("misbehave", "echo", &[("text", "hi")]).await;
+    assert_eq!(answer.content, "hi", "{answer:?}");
+    let lines = supervisor.client.logs("misbehave").await;
+    assert!(lines.iter().any(|line| line.contains("Loading settings")), "{lines:#?}");
+}
+
+#[tokio::test]
+async fn both_dialects_and_the_smallest_plugin_are_served() {
+    for args in
+        [&["--dialect", "opentalon", "--no-health"][..], &["--minimal", "--no-health"], &["--no-health"]]
+    {
+        let supervisor = Builder::new().misbehave(args, SHORT_START).start().await;
+        let answer = supervisor.client.call("misbehave", "echo", &[("text", "hi")]).await;
+        assert_eq!(answer.content, "hi", "{args:?}: {answer:?}");
+        let stopped = supervisor.stop().await;
+        assert_eq!(stopped.processes, Vec::<u32>::new(), "{args:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_plugin_that_crashes_in_its_handshake_is_not_started_for_ever() {
+    let supervisor = Builder::new()
+        .misbehave(&["--lie", "exit-at-once"], "max_restarts: 3\nbackoff_initial: 10ms\nbackoff_max: 20ms")
+        .start()
+        .await;
+    let plugin = supervisor.client.wait_state("misbehave", "failed").await;
+    assert_eq!(plugin.deaths, 4, "the first start and three restarts died: {plugin:?}");
+    assert!(plugin.reason.contains("talon plugin start misbehave"), "{}", plugin.reason);
+}
+
+#[tokio::test]
+async fn no_more_plugins_start_at_once_than_they_may() {
+    let mut builder = Builder::new().tools("start_concurrency: 1").without_waiting();
+    for name in ["one", "two", "three"] {
+        builder = builder.plugin(
+            name,
+            &program("misbehave"),
+            &["--lie", "silent"],
+            "start_timeout: 1s\nmax_restarts: 0",
+        );
+    }
+    let supervisor = builder.start().await;
+    let all_failed = async |client: &talon_tests::Client| {
+        let plugins = client.list().await;
+        let running = plugins.iter().flat_map(|p| &p.instances).filter(|i| i.pid != 0).count();
+        assert!(running <= 1, "{plugins:#?}");
+        plugins.iter().all(|p| p.state == "failed")
+    };
+    supervisor.client.wait_until("three failed plugins", all_failed).await;
+}
