@@ -12,6 +12,12 @@ use rustix::io::Errno;
 /// What the stage's first argument is, by which [`crate::become_stage_if_asked`] knows it.
 pub(crate) const STAGE_NAME: &str = "talon-jail-stage";
 
+/// The seals of a memory file that nobody may change any more. Of the two seals against writing it is the one
+/// about all writing to come: a file that was never mapped has no other. The older one waits for pages that the
+/// kernel itself is holding for a moment, and gives up (EBUSY) when the machine is busy.
+pub(crate) const SEALS: SealFlags =
+    SealFlags::SEAL.union(SealFlags::SHRINK).union(SealFlags::GROW).union(SealFlags::FUTURE_WRITE);
+
 /// Sealed copy of our own image, made once when the supervisor starts.
 ///
 /// A copy, so that an upgrade of the file on disk does not swap the stage under a running supervisor; sealed,
@@ -53,8 +59,7 @@ impl Stage {
     pub fn from_image(mut image: File) -> Result<Self, StageError> {
         let mut copy = File::from(create()?);
         io::copy(&mut image, &mut copy).map_err(StageError::Copy)?;
-        let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
-        fcntl_add_seals(&copy, seals).map_err(|errno| StageError::Seal(errno.into()))?;
+        fcntl_add_seals(&copy, SEALS).map_err(|errno| StageError::Seal(errno.into()))?;
         Ok(Self { image: copy.into() })
     }
 

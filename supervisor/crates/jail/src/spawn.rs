@@ -5,11 +5,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+use rustix::fs::{MemfdFlags, fcntl_add_seals, memfd_create};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use crate::image::Stage;
+use crate::image::{SEALS, Stage};
 use crate::monitor::Monitor;
 use crate::report::{self, Report};
 use crate::spec::{JailSpec, SPEC_MAX_BYTES};
@@ -165,7 +165,7 @@ fn request(spec: &JailSpec) -> Result<OwnedFd, SpawnError> {
     .and_then(|file| {
         let mut file = std::fs::File::from(file);
         file.write_all(&text)?;
-        fcntl_add_seals(&file, SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE)?;
+        fcntl_add_seals(&file, SEALS)?;
         Ok(OwnedFd::from(file))
     });
     written.map_err(|source| SpawnError::Resource { what: "request", source })
