@@ -45,7 +45,10 @@ pub(crate) fn spec(spec: &JailSpec, program_given: bool) -> Result<(), String> {
             return Err(format!("the environment variable {key:?} has a NUL byte in its value"));
         }
     }
-    Ok(())
+    match &spec.isolation {
+        Some(isolation) => isolation.view.check().map_err(|problem| format!("its view: {problem}")),
+        None => Ok(()),
+    }
 }
 
 fn has_nul(text: &OsStr) -> bool {
@@ -67,6 +70,7 @@ mod tests {
             identity: None,
             limits: Limits::default(),
             mode: Mode::Enforce,
+            isolation: None,
         }
     }
 

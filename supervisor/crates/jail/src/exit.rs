@@ -17,6 +17,19 @@ pub enum ExitStatus {
         /// Whether the kernel wrote a core dump (jailed programs have none, unless their limit says so).
         core_dumped: bool,
     },
+    /// It and what it started used more memory together than they may, so all of it was killed.
+    OutOfMemory {
+        /// What they used when it was found.
+        bytes: u64,
+        /// What they may use.
+        limit: u64,
+    },
+    /// The memory of its processes could not be read any more, so all of it was killed: nobody would have known
+    /// when it took too much.
+    Unwatched {
+        /// Why.
+        errno: i32,
+    },
     /// The monitor ended without a report, so nobody knows. What it watched has been killed as far as can be
     /// known from outside.
     MonitorLost,
@@ -47,8 +60,38 @@ impl fmt::Display for ExitStatus {
                 }
                 if core_dumped { f.write_str(" (core dumped)") } else { Ok(()) }
             }
+            // The kernel stops them at the limit; a watch finds them above it.
+            Self::OutOfMemory { bytes, limit } if bytes > limit => {
+                let (bytes, limit) = (Bytes(bytes), Bytes(limit));
+                write!(
+                    f,
+                    "killed: its processes used {bytes} together, the limit is {limit} (limits.memory_bytes)"
+                )
+            }
+            Self::OutOfMemory { limit, .. } => {
+                let limit = Bytes(limit);
+                write!(f, "killed: its processes used up their {limit} of memory (limits.memory_bytes)")
+            }
+            Self::Unwatched { errno } => {
+                let why = nix::errno::Errno::from_raw(errno).desc();
+                write!(f, "killed: the memory of its processes could not be read any more ({why})")
+            }
             Self::MonitorLost => f.write_str("unknown: its monitor was killed"),
         }
+    }
+}
+
+/// Reads as "1.2 GiB". Sizes that differ may read the same.
+pub(crate) struct Bytes(pub(crate) u64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [("GiB", 1_u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+        let Some((unit, size)) = units.into_iter().find(|(_, size)| self.0 >= *size) else {
+            return write!(f, "{} bytes", self.0);
+        };
+        let (whole, tenth) = (self.0 / size, self.0 % size * 10 / size);
+        if tenth == 0 { write!(f, "{whole} {unit}") } else { write!(f, "{whole}.{tenth} {unit}") }
     }
 }
 
@@ -65,5 +108,21 @@ mod tests {
         assert_eq!(dumped.to_string(), "killed by SIGSEGV (core dumped)");
         let realtime = ExitStatus::Signal { signal: 40, core_dumped: false };
         assert_eq!(realtime.to_string(), "killed by signal 40");
+        let watched = ExitStatus::OutOfMemory { bytes: (1 << 30) + (250 << 20), limit: 1 << 30 };
+        assert_eq!(
+            watched.to_string(),
+            "killed: its processes used 1.2 GiB together, the limit is 1 GiB (limits.memory_bytes)"
+        );
+        let stopped = ExitStatus::OutOfMemory { bytes: 64 << 20, limit: 64 << 20 };
+        assert_eq!(
+            stopped.to_string(),
+            "killed: its processes used up their 64 MiB of memory (limits.memory_bytes)"
+        );
+    }
+
+    #[test]
+    fn sizes_have_the_unit_that_fits() {
+        let texts = [0, 1023, 1024, 1536, u64::MAX].map(|bytes| Bytes(bytes).to_string());
+        assert_eq!(texts, ["0 bytes", "1023 bytes", "1 KiB", "1.5 KiB", "17179869183.9 GiB"]);
     }
 }

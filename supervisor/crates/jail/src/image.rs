@@ -65,15 +65,20 @@ impl Stage {
 
     /// Starts the stage, as a process that has these three and nothing else of ours.
     pub(crate) fn start(&self, control: OwnedFd, stdout: OwnedFd, stderr: OwnedFd) -> io::Result<Child> {
-        // Nothing here may take std off its posix_spawn path: no pre_exec, no uid, no groups, and a program
-        // with a slash in it, since the environment is cleared.
-        Command::new(format!("/proc/self/fd/{}", self.image.as_raw_fd()))
-            .arg0(STAGE_NAME)
-            .env_clear()
+        self.command(STAGE_NAME)
             .stdin(Stdio::from(control))
             .stdout(Stdio::from(stdout))
             .stderr(Stdio::from(stderr))
             .spawn()
+    }
+
+    /// The image under the name by which it knows what it is to be.
+    pub(crate) fn command(&self, name: &str) -> Command {
+        // Nothing here may take std off its posix_spawn path: no pre_exec, no uid, no groups, and a program
+        // with a slash in it, since the environment is cleared.
+        let mut command = Command::new(format!("/proc/self/fd/{}", self.image.as_raw_fd()));
+        command.arg0(name).env_clear();
+        command
     }
 }
 

@@ -18,9 +18,12 @@
 mod check;
 mod exit;
 mod graveyard;
+mod group;
 mod image;
 mod monitor;
 mod probe;
+mod profile;
+mod progress;
 mod report;
 mod spawn;
 mod spec;
@@ -30,13 +33,17 @@ mod stage;
     reason = "what the kernel offers and no safe wrapper covers; each block names its fact"
 )]
 mod sys;
+mod view;
 mod wire;
 
 pub use exit::ExitStatus;
+pub use group::{Group, GroupError, Groups, Lacking};
 pub use image::{Stage, StageError};
 pub use monitor::Monitor;
-pub use probe::probe;
+pub use probe::{Available, Machine, Tier, probe};
+pub use profile::{Compiled, Instruction, Learner, Profile, ProfileError, Used};
 pub use report::{Protection, Report, Status};
-pub use spawn::{Jailed, SpawnError, spawn};
-pub use spec::{Identity, JailSpec, Limits, Mode, Program};
+pub use spawn::{Given, Jailed, SpawnError, spawn};
+pub use spec::{Identity, Isolation, JailSpec, Limits, Mode, Network, Program};
 pub use stage::become_stage_if_asked;
+pub use view::{Access, Link, Made, Private, Shown, View, missing_interpreter, real_path};

@@ -64,6 +64,13 @@ impl Monitor {
         ordered
     }
 
+    /// SIGKILL of the monitor itself, for one that does not do what it was told. In a process namespace everything
+    /// dies with it; without one, the program does.
+    pub fn kill_monitor(&self) {
+        // It has ended already, or will now.
+        let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
+    }
+
     /// How the program ended, once that is reported; does not wait. [`ExitStatus::MonitorLost`] if the monitor
     /// ended without a report; the program and its process group are killed from here then.
     pub fn try_exit_status(&self) -> io::Result<Option<ExitStatus>> {

@@ -40,27 +40,25 @@ pub(crate) const PROCESS_COUNT: &str = "process-count";
 /// Nothing it started outlives it or its supervisor.
 pub(crate) const PROCESS_TREE: &str = "process-tree";
 
-/// The isolation that this version does not build at all, so that no report deceives by leaving it out.
-pub(crate) const NOT_BUILT: &[(&str, &str)] = &[
-    ("filesystem", "it sees every file that its uid may see"),
-    ("network", "it shares the host's network"),
-    ("system-calls", "no filter"),
-    ("memory-group", "memory is limited for each process, not for all of them together"),
-    ("namespaces", "it sees the host's processes and shares its IPC"),
-];
-
-/// How the texts of [`NOT_BUILT`] begin.
-pub(crate) const NOT_BUILT_TEXT: &str = "not built into this version";
+/// It has its own process numbers, mounts, IPC, host name and cgroup view.
+pub(crate) const NAMESPACES: &str = "namespaces";
+/// It sees a private root and nothing else of the host's files.
+pub(crate) const FILESYSTEM: &str = "filesystem";
+/// What it may do with the files that it sees, enforced once more by Landlock.
+pub(crate) const LANDLOCK: &str = "landlock";
+/// It reaches the network that it was given, and nothing beyond.
+pub(crate) const NETWORK: &str = "network";
+/// It may make the system calls of its profile, and no others.
+pub(crate) const SYSTEM_CALLS: &str = "system-calls";
+/// Memory and processes of its whole tree together are bounded.
+pub(crate) const MEMORY_GROUP: &str = "memory-group";
+/// Others get their share of the cores.
+pub(crate) const CPU_SHARE: &str = "cpu-share";
+/// Keys that others put into a keyring are out of its reach.
+pub(crate) const KEYRING: &str = "keyring";
 
 impl Protection {
     pub(crate) fn new(name: &str, status: Status) -> Self {
         Self { name: name.to_owned(), status }
     }
-}
-
-/// The lines of a started program that say what it has not got in this version.
-pub(crate) fn not_built() -> impl Iterator<Item = Protection> {
-    NOT_BUILT
-        .iter()
-        .map(|(name, means)| Protection::new(name, Status::Missing(format!("{NOT_BUILT_TEXT}: {means}"))))
 }

@@ -1,7 +1,7 @@
 //! Starting one program: the supervisor's side.
 
 use std::io::{self, Write as _};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -11,20 +11,26 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::image::{SEALS, Stage};
 use crate::monitor::Monitor;
-use crate::report::{self, Report};
-use crate::spec::{JailSpec, SPEC_MAX_BYTES};
-use crate::wire::{self, Note, Order, Received};
+use crate::profile::Learner;
+use crate::progress::Progress;
+use crate::report::Report;
+use crate::spec::{JailSpec, Mode, SPEC_MAX_BYTES};
+use crate::wire::{self, Note, Order, Received, Role};
 use crate::{check, graveyard};
 
 /// A program that runs in its jail.
 #[derive(Debug)]
 pub struct Jailed {
-    /// Of the program, as the supervisor sees it.
+    /// Of the program, as the supervisor sees it; 0 if it has ended already.
     pub pid: u32,
     /// Read end of the program's standard output. Everything below the program may hold the other one.
     pub stdout: OwnedFd,
     /// Read end of the program's standard error.
     pub stderr: OwnedFd,
+    /// For a profile that learns: what was used beyond it.
+    pub learner: Option<Learner>,
+    /// The program's private directory ([`View::private`](crate::View)), which exists in its namespaces alone.
+    pub private: Option<OwnedFd>,
     /// What holds and what does not.
     pub report: Report,
     /// The handle that keeps it alive.
@@ -90,12 +96,28 @@ pub enum SpawnError {
     },
 }
 
-/// The step before the stage has named one.
-const FIRST_STEP: &str = "start";
-
 /// How long a stage that has failed may take to end before it is killed, and to end when it was. It only has to
 /// exit, so that one second is a thousand times what it needs; after it, it is left to be reaped later.
 const STAGE_END: Duration = Duration::from_secs(1);
+
+/// Descriptors that go along with a spec.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Given<'fd> {
+    /// What is executed, for [`Program::Descriptor`](crate::Program::Descriptor).
+    pub program: Option<BorrowedFd<'fd>>,
+    /// The program's standard input; `/dev/null` without.
+    pub stdin: Option<BorrowedFd<'fd>>,
+    /// The `cgroup.procs` of its cgroup, open for writing.
+    pub group: Option<BorrowedFd<'fd>>,
+}
+
+impl<'fd> Given<'fd> {
+    fn roles(&self) -> impl Iterator<Item = (Role, BorrowedFd<'fd>)> {
+        [(Role::Program, self.program), (Role::Stdin, self.stdin), (Role::Group, self.group)]
+            .into_iter()
+            .filter_map(|(role, descriptor)| Some((role, descriptor?)))
+    }
+}
 
 /// Starts the stage, hands it the spec (and the program's descriptor), and waits until the program runs.
 ///
@@ -104,23 +126,27 @@ const STAGE_END: Duration = Duration::from_secs(1);
 pub fn spawn(
     stage: &Stage,
     spec: &JailSpec,
-    program: Option<BorrowedFd<'_>>,
+    given: &Given<'_>,
     timeout: Duration,
 ) -> Result<Jailed, SpawnError> {
     graveyard::sweep();
-    check::spec(spec, program.is_some()).map_err(SpawnError::Spec)?;
+    check::spec(spec, given.program.is_some()).map_err(SpawnError::Spec)?;
     // A time that the clock cannot hold is one that nobody waits for.
     let deadline = Instant::now().checked_add(timeout);
 
+    let resolved = resolved(spec)?;
+    let spec = resolved.as_ref().unwrap_or(spec);
     let request = request(spec)?;
     let resource = |what| move |source| SpawnError::Resource { what, source };
     let (control, stage_control) = wire::pair().map_err(resource("control socket"))?;
     let (stdout, stage_stdout) = io::pipe().map_err(resource("pipe for its output"))?;
     let (stderr, stage_stderr) = io::pipe().map_err(resource("pipe for its errors"))?;
     // The request waits in the socket until the stage is there to take it.
-    let mut descriptors = vec![request.as_fd()];
-    descriptors.extend(program);
-    wire::send(control.as_fd(), &Order::Start, &descriptors).map_err(resource("request"))?;
+    let progress = Progress::new().map_err(resource("memory file for its progress"))?;
+    let (mut roles, mut descriptors): (Vec<_>, Vec<_>) = given.roles().unzip();
+    roles.insert(0, Role::Progress);
+    descriptors.splice(0..0, [request.as_fd(), progress.as_fd()]);
+    wire::send(control.as_fd(), &Order::Start(roles), &descriptors).map_err(resource("request"))?;
 
     let mut child =
         stage.start(stage_control, stage_stdout.into(), stage_stderr.into()).map_err(SpawnError::Stage)?;
@@ -133,19 +159,37 @@ pub fn spawn(
             return Err(SpawnError::Resource { what: "pidfd", source: errno.into() });
         }
     };
-    match await_running(&control, deadline, timeout) {
-        Ok(Running { pid, program, report }) => Ok(Jailed {
-            pid,
+    let mut monitor = (child.id(), pidfd);
+    match await_running(spec, &control, &progress, &mut monitor, deadline, timeout) {
+        Ok(Running { program, private, learner, report }) => Ok(Jailed {
+            pid: number_of(&program),
             stdout: stdout.into(),
             stderr: stderr.into(),
+            learner,
+            private,
             report,
-            monitor: Monitor::new(child.id(), pidfd, control, program),
+            monitor: Monitor::new(monitor.0, monitor.1, control, program),
         }),
         Err(error) => {
-            clear_up(pidfd, control);
+            clear_up(monitor.1, control);
             Err(error)
         }
     }
+}
+
+/// The spec with every path of the host's replaced by what it leads to, if it has any: the stage, which may see
+/// other owners than there are, follows no link. A planted one refuses the program in every mode, since whoever
+/// planted it could take its protection away from another otherwise.
+fn resolved(spec: &JailSpec) -> Result<Option<JailSpec>, SpawnError> {
+    let mut spec = spec.clone();
+    match (&mut spec.isolation, spec.mode) {
+        (None, _) | (_, Mode::Off) => return Ok(None),
+        (Some(isolation), _) => isolation
+            .view
+            .resolve(spec.identity)
+            .map_err(|reason| SpawnError::Step { step: "filesystem".into(), reason })?,
+    }
+    Ok(Some(spec))
 }
 
 /// The spec in a sealed memory file: a packet has not room for it.
@@ -172,45 +216,70 @@ fn request(spec: &JailSpec) -> Result<OwnedFd, SpawnError> {
 }
 
 struct Running {
-    pid: u32,
     program: OwnedFd,
+    learner: Option<Learner>,
+    private: Option<OwnedFd>,
     report: Report,
 }
 
-/// Follows the stage's notes until the program runs.
+/// Our own number for a process, as the kernel tells it; 0 once it has ended. What its monitor calls it is the
+/// number in its namespace.
+fn number_of(process: &OwnedFd) -> u32 {
+    let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", process.as_raw_fd()));
+    let info = info.unwrap_or_default();
+    info.lines().find_map(|line| line.strip_prefix("Pid:")?.trim().parse().ok()).unwrap_or(0)
+}
+
+/// Follows the stage's notes until the program runs. `monitor` is the stage at first, and then who took over.
 fn await_running(
+    spec: &JailSpec,
     control: &OwnedFd,
+    progress: &Progress,
+    monitor: &mut (u32, OwnedFd),
     deadline: Option<Instant>,
     timeout: Duration,
 ) -> Result<Running, SpawnError> {
-    let mut step = FIRST_STEP.to_owned();
     let mut report = Report::new();
+    let mut learner = None;
     loop {
         match wire::receive::<Note>(control).map_err(SpawnError::Protocol)? {
-            Received::Packet(Note::Begins(begins), _) => step = begins,
-            Received::Packet(Note::Holds(line), _) => report.push(line),
+            Received::Packet(Note::Report(lines), _) => report.extend(lines),
             Received::Packet(Note::Failed { step, reason }, _) => {
                 return Err(SpawnError::Step { step, reason });
             }
-            Received::Packet(Note::Running { pid }, mut descriptors) => {
-                let program = descriptors.pop().ok_or_else(|| {
-                    SpawnError::Protocol(io::Error::other("the running program came without its pidfd"))
-                })?;
-                report.extend(report::not_built());
-                return Ok(Running { pid, program, report });
+            Received::Packet(Note::Learning, mut descriptors) => {
+                // At once: the stage itself may make a call that waits for an answer.
+                if let (Some(listener), Some(isolation)) = (descriptors.pop(), &spec.isolation) {
+                    let started = Learner::start(listener, &isolation.profile);
+                    learner =
+                        Some(started.map_err(|source| SpawnError::Resource { what: "learner", source })?);
+                }
+            }
+            Received::Packet(Note::Monitor { pid }, descriptors) => {
+                let pidfd = descriptors.into_iter().next().ok_or_else(|| lacks_pidfd("monitor"))?;
+                graveyard::bury(std::mem::replace(monitor, (pid, pidfd)).1);
+            }
+            Received::Packet(Note::Running, descriptors) => {
+                let mut descriptors = descriptors.into_iter();
+                let program = descriptors.next().ok_or_else(|| lacks_pidfd("running program"))?;
+                return Ok(Running { program, private: descriptors.next(), learner, report });
             }
             Received::Packet(Note::Ended(_), _) => {
                 return Err(SpawnError::Protocol(io::Error::other("the program ended before it ran")));
             }
-            Received::Closed => return Err(SpawnError::StageLost { step }),
+            Received::Closed => return Err(SpawnError::StageLost { step: progress.step() }),
             Received::Nothing => {
                 let left = deadline.map_or(Duration::MAX, |at| at.saturating_duration_since(Instant::now()));
                 if left.is_zero() || !readable(control.as_fd(), left).map_err(SpawnError::Protocol)? {
-                    return Err(SpawnError::TimedOut { step, after: timeout });
+                    return Err(SpawnError::TimedOut { step: progress.step(), after: timeout });
                 }
             }
         }
     }
+}
+
+fn lacks_pidfd(who: &str) -> SpawnError {
+    SpawnError::Protocol(io::Error::other(format!("the {who} came without its pidfd")))
 }
 
 /// Waits until a descriptor is readable, or closed at its other end; false when the time is over.

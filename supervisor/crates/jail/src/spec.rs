@@ -5,6 +5,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::profile::Compiled;
+use crate::view::View;
+
 /// The most bytes a spec may have on its way to the stage. The kernel takes arguments and environment of 2 MiB
 /// together (a quarter of the usual 8 MiB stack), and a byte needs up to four characters on the way. A larger
 /// spec is refused before anything is started; raising it only moves the error to execve.
@@ -30,6 +33,20 @@ pub struct JailSpec {
     pub limits: Limits,
     /// What to do when a protection cannot be given.
     pub mode: Mode,
+    /// What it sees and may ask the kernel for. `None`, and [`Mode::Off`], leave it on the host's files, network
+    /// and process numbers, which the report says.
+    pub isolation: Option<Isolation>,
+}
+
+/// What separates a program from the machine that it runs on.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Isolation {
+    /// The files that exist for it.
+    pub view: View,
+    /// Where it may connect to.
+    pub network: Network,
+    /// The system calls that it may make.
+    pub profile: Compiled,
 }
 
 /// What is executed.
@@ -65,8 +82,25 @@ pub struct Limits {
     pub memlock_bytes: u64,
     /// Data segment and private anonymous memory, in bytes; `None` leaves it open.
     pub data_bytes: Option<u64>,
-    /// Core dumps are always off: they would carry secrets to disk.
+    /// Core dumps, in bytes. 1: too small for any, and the one number at which the kernel does not hand a dump to a
+    /// program either (`/proc/sys/kernel/core_pattern` with a `|`), as it does at 0. They would carry secrets to disk.
     pub core_bytes: u64,
+    /// The main thread's stack, in bytes. 8 MiB: what Linux gives everybody.
+    pub stack_bytes: u64,
+    /// Address space, in bytes; `None` leaves it open, because Go, Java and Node reserve far more than they use.
+    pub as_bytes: Option<u64>,
+    /// Seconds of CPU time, after which it is killed; `None` leaves it open, as a plugin runs for weeks.
+    pub cpu_seconds: Option<u64>,
+    /// Memory of the whole tree together, in bytes: files in its private directory count where a cgroup counts.
+    pub memory_bytes: u64,
+    /// Memory of the whole tree together, in bytes, from which on it is slowed down and what can be had again is
+    /// taken back; `None` leaves it at full speed up to `memory_bytes`. A process that runs away crawls from here to
+    /// there, for minutes (Linux 6.1), instead of being killed. Needs a cgroup.
+    pub memory_high_bytes: Option<u64>,
+    /// CPU time of the whole tree together, in percent of one core; `None` leaves it open. Needs a cgroup.
+    pub cpu_percent: Option<u32>,
+    /// How much it yields to others when cores are scarce, as in nice(1).
+    pub nice: u8,
 }
 
 impl Default for Limits {
@@ -76,10 +110,33 @@ impl Default for Limits {
             nproc: 256,
             fsize_bytes: 1 << 30,
             memlock_bytes: 64 << 10,
-            data_bytes: None,
-            core_bytes: 0,
+            data_bytes: Some(4 << 30),
+            core_bytes: 1,
+            stack_bytes: 8 << 20,
+            as_bytes: None,
+            cpu_seconds: None,
+            memory_bytes: 1 << 30,
+            memory_high_bytes: None,
+            cpu_percent: None,
+            nice: 5,
         }
     }
+}
+
+/// Where a program may connect to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Network {
+    /// Nowhere: an empty network namespace of its own.
+    None,
+    /// To itself: a network namespace of its own in which the loopback interface is up.
+    Loopback,
+    /// Wherever the host may, except where ports are named: then TCP to and from these alone.
+    Host {
+        /// TCP ports that it may connect to; `None` is any. Needs Landlock ABI 4 (Linux 6.7).
+        connect: Option<Vec<u16>>,
+        /// TCP ports that it may listen on; `None` is any. Needs Landlock ABI 4 (Linux 6.7).
+        bind: Option<Vec<u16>>,
+    },
 }
 
 /// What to do when a protection that was asked for cannot be given.
@@ -94,18 +151,36 @@ pub enum Mode {
 }
 
 /// Paths travel as the bytes they are: serde's own form refuses those that are not UTF-8.
-mod path_bytes {
+pub(crate) mod path_bytes {
     use std::ffi::OsString;
     use std::path::{Path, PathBuf};
 
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    pub(super) fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
         path.as_os_str().serialize(serializer)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
         OsString::deserialize(deserializer).map(PathBuf::from)
+    }
+}
+
+/// The same for a path that may be missing.
+pub(crate) mod optional_path_bytes {
+    use std::ffi::OsString;
+    use std::path::PathBuf;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
+        path.as_ref().map(|path| path.as_os_str()).serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<PathBuf>, D::Error> {
+        Ok(Option::<OsString>::deserialize(deserializer)?.map(PathBuf::from))
     }
 }
 
@@ -127,6 +202,7 @@ mod tests {
             identity: Some(Identity { uid: 70_000, gid: 70_000 }),
             limits: Limits::default(),
             mode: Mode::Enforce,
+            isolation: None,
         };
         let text = serde_json::to_vec(&spec).unwrap();
         let back: JailSpec = serde_json::from_slice(&text).unwrap();

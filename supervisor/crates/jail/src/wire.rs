@@ -5,9 +5,12 @@
 //!
 //! | packet | from | descriptors |
 //! |---|---|---|
-//! | [`Order::Start`] | supervisor, once, first | the spec (a sealed memfd), then the program if it goes by descriptor |
-//! | [`Note::Begins`], [`Note::Holds`], [`Note::Failed`] | stage, while it builds | |
-//! | [`Note::Running`] | monitor, once the program was executed | a pidfd of the program |
+//! | [`Order::Start`] | supervisor, once, first | the spec (a sealed memfd), then those of its [`Role`]s |
+//! | [`Note::Failed`] | stage, monitor or child, if a step fails | |
+//! | [`Note::Report`] | child, once the jail is built | |
+//! | [`Note::Learning`] | stage, for a program that learns | the filter's listener |
+//! | [`Note::Monitor`] | stage, if a monitor in new namespaces takes over | a pidfd of the monitor |
+//! | [`Note::Running`] | monitor, once the program was executed | a pidfd of the program, then its private directory if it has one |
 //! | [`Order::Signal`], [`Order::KillAll`] | supervisor, at any time after | |
 //! | [`Note::Ended`] | monitor, once | |
 //! | end of file | supervisor: kill everything. Monitor: nothing is left | |
@@ -34,27 +37,38 @@ const PACKET_MAX_BYTES: usize = 16 << 10;
 /// The longest text that a stage reports: a sentence and two paths of moderate length. Longer ones are cut.
 const TEXT_MAX_BYTES: usize = 2 << 10;
 
-/// The most descriptors beside one packet: the spec and the program.
-const DESCRIPTORS_MAX: usize = 2;
+/// The most descriptors beside one packet: the spec and one for each [`Role`].
+const DESCRIPTORS_MAX: usize = 5;
 
 /// What the supervisor tells a stage or monitor.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Order {
-    /// Build the jail of the spec that comes along, and execute the program.
-    Start,
+    /// Build the jail of the spec that comes along, and execute the program. The other descriptors are these.
+    Start(Vec<Role>),
     /// Send the program and its process group this signal.
     Signal(i32),
     /// Kill everything that the program started, and itself.
     KillAll,
 }
 
+/// What a descriptor beside [`Order::Start`] is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Role {
+    /// What is executed.
+    Program,
+    /// Where the stage says how far it has come.
+    Progress,
+    /// The program's standard input.
+    Stdin,
+    /// The `cgroup.procs` of its cgroup.
+    Group,
+}
+
 /// What a stage or monitor tells its supervisor.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Note {
-    /// This step begins; a stage that hangs is named by its last one.
-    Begins(String),
-    /// One line of the report.
-    Holds(Protection),
+    /// Lines of the report.
+    Report(Vec<Protection>),
     /// A step failed, the program will not run.
     Failed {
         /// The step's name.
@@ -62,11 +76,15 @@ pub(crate) enum Note {
         /// What went wrong and what to do about it.
         reason: String,
     },
-    /// The program was executed.
-    Running {
-        /// Its process number.
+    /// The filter that learns is loaded; its listener comes along.
+    Learning,
+    /// The stage has handed over to a monitor that is the first process of new namespaces, and ends.
+    Monitor {
+        /// Its process number, as the stage and the supervisor see it.
         pid: u32,
     },
+    /// The program was executed.
+    Running,
     /// The program has ended; what it started is being killed.
     Ended(ExitStatus),
 }
@@ -109,6 +127,17 @@ pub(crate) fn send<M: Serialize>(
     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
     retry_on_intr(|| sendmsg(socket, &[IoSlice::new(&packet)], &mut beside, flags))?;
     Ok(())
+}
+
+/// Sends a report, in one packet if it fits into one and otherwise line by line.
+pub(crate) fn send_report(socket: BorrowedFd<'_>, report: Vec<Protection>) -> io::Result<()> {
+    let whole = Note::Report(report);
+    match (send(socket, &whole, &[]), whole) {
+        (Err(error), Note::Report(report)) if error.kind() == io::ErrorKind::InvalidInput => {
+            report.into_iter().try_for_each(|line| send(socket, &Note::Report(vec![line]), &[]))
+        }
+        (sent, _) => sent,
+    }
 }
 
 /// What one look at the socket found.

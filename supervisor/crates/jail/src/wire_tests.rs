@@ -44,12 +44,12 @@ fn garbage_is_an_error() {
 fn more_descriptors_than_agreed_are_an_error_and_are_closed() {
     let (ours, theirs) = pair().unwrap();
     let (reader, writer) = std::io::pipe().unwrap();
-    let three = [writer.as_fd(), writer.as_fd(), writer.as_fd()];
-    assert!(send(theirs.as_fd(), &Order::KillAll, &three).is_err());
+    let many = [writer.as_fd(); DESCRIPTORS_MAX + 1];
+    assert!(send(theirs.as_fd(), &Order::KillAll, &many).is_err());
 
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX + 1))];
     let mut beside = SendAncillaryBuffer::new(&mut space);
-    assert!(beside.push(SendAncillaryMessage::ScmRights(&three)));
+    assert!(beside.push(SendAncillaryMessage::ScmRights(&many)));
     sendmsg(&theirs, &[IoSlice::new(b"\"KillAll\"")], &mut beside, SendFlags::empty()).unwrap();
     assert!(receive::<Order>(&ours).is_err());
     drop(writer);

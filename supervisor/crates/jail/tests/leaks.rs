@@ -5,7 +5,7 @@
 mod common;
 
 use common::*;
-use talon_jail::{Program, spawn};
+use talon_jail::{Given, Program, spawn};
 
 fn open() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
@@ -31,14 +31,14 @@ fn two_hundred_spawns_leave_no_descriptor_and_no_process() {
     let before = open();
     for turn in 0..200 {
         match turn % 4 {
-            0 => drop(spawn(&stage, &bad, None, LONG).unwrap_err()),
-            1 => drop(finish(spawn(&stage, &good, None, LONG).unwrap())),
-            _ => drop(spawn(&stage, &good, None, LONG).unwrap()),
+            0 => drop(spawn(&stage, &bad, &Given::default(), LONG).unwrap_err()),
+            1 => drop(finish(spawn(&stage, &good, &Given::default(), LONG).unwrap())),
+            _ => drop(spawn(&stage, &good, &Given::default(), LONG).unwrap()),
         }
     }
     eventually("all is let go of", || {
         // Each attempt reaps what earlier ones left, even one that is refused.
-        spawn(&stage, &never, None, LONG).unwrap_err();
+        spawn(&stage, &never, &Given::default(), LONG).unwrap_err();
         open() == before && children() == 0
     });
 }

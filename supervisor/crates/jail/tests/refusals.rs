@@ -6,7 +6,6 @@ mod common;
 
 use std::fs::File;
 use std::io::Write as _;
-use std::os::fd::AsFd;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -95,7 +94,7 @@ fn a_script_by_path_runs_and_by_descriptor_is_refused() {
     wanted.program = Program::Descriptor;
     let open = File::open(&script).unwrap();
     let Err(SpawnError::Step { step, reason }) =
-        talon_jail::spawn(&stage(), &wanted, Some(open.as_fd()), LONG)
+        talon_jail::spawn(&stage(), &wanted, &with_program(&open), LONG)
     else {
         panic!("it was started");
     };
@@ -182,7 +181,7 @@ fn a_uid_that_has_all_its_processes_already() {
 #[test]
 fn a_stage_that_ends_without_a_word() {
     let stage = Stage::from_image(File::open("/bin/true").unwrap()).unwrap();
-    let refused = talon_jail::spawn(&stage, &sh("exit 0"), None, LONG).unwrap_err();
+    let refused = talon_jail::spawn(&stage, &sh("exit 0"), &talon_jail::Given::default(), LONG).unwrap_err();
     assert!(matches!(refused, SpawnError::StageLost { .. }), "{refused}");
 }
 

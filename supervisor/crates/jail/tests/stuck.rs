@@ -16,7 +16,7 @@ fn a_stage_that_hangs_is_ended_after_the_timeout() {
     for program in ["/bin/cat", "/usr/bin/yes"] {
         let stage = Stage::from_image(File::open(program).unwrap()).unwrap();
         let timeout = Duration::from_millis(200);
-        let refused = spawn(&stage, &sh("exit 0"), None, timeout).unwrap_err();
+        let refused = spawn(&stage, &sh("exit 0"), &talon_jail::Given::default(), timeout).unwrap_err();
         assert!(
             matches!(&refused, SpawnError::TimedOut { step, after } if step == "start" && *after == timeout)
         );

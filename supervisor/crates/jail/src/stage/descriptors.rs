@@ -4,11 +4,15 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
+use rustix::fs::{Gid, Uid, fchown};
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::net::SocketType;
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
+use super::identity;
+use super::request::Plan;
 use super::step::StepError;
+use crate::report::Status;
 use crate::sys;
 
 /// The first descriptor that is not a standard one.
@@ -30,6 +34,26 @@ pub(super) fn take_control() -> Result<OwnedFd, StepError> {
     dup2_stdin(&null)
         .map_err(|errno| StepError::errno("cannot replace standard input", errno.raw_os_error(), ""))?;
     Ok(control)
+}
+
+/// Gives the program what was handed over as its standard input.
+pub(super) fn standard_input(plan: &Plan) -> Result<Option<Status>, StepError> {
+    if let Some(given) = &plan.stdin {
+        dup2_stdin(given)
+            .map_err(|errno| StepError::errno("cannot replace standard input", errno.raw_os_error(), ""))?;
+    }
+    Ok(None)
+}
+
+/// Gives the program its output pipes, so that it may open them again by name (`/dev/stdout`). Whoever has no right
+/// to give files away leaves them as they are, which costs the program this alone.
+pub(super) fn own_output(plan: &Plan) -> Result<Option<Status>, StepError> {
+    if let Ok(identity) = identity::given(plan) {
+        let (uid, gid) = (Uid::from_raw(identity.uid), Gid::from_raw(identity.gid));
+        let _ = fchown(io::stdout(), Some(uid), Some(gid));
+        let _ = fchown(io::stderr(), Some(uid), Some(gid));
+    }
+    Ok(None)
 }
 
 /// Lets go of the program's pipes, so that their end is seen when the program's whole tree is gone.

@@ -47,6 +47,11 @@ pub(super) enum Refusal {
 pub(super) fn become_own(plan: &Plan) -> Result<Option<Status>, StepError> {
     let identity = match given(plan) {
         Ok(identity) => identity,
+        Err(Refusal::NotAsked) if plan.namespaces.get().is_some_and(|held| held.user) => {
+            let uid = Uid::current();
+            let how = "namespaces and filters keep them apart (run the supervisor as root)";
+            return Ok(Some(Status::StandIn(format!("plugins share uid {uid}; {how}"))));
+        }
         Err(Refusal::NotAsked) => return Ok(Some(Status::Missing(shared()))),
         Err(Refusal::NotPermitted(error)) if plan.spec.mode == Mode::Enforce => return Err(error),
         Err(Refusal::NotPermitted(error)) => return Ok(Some(Status::Missing(error.reason))),

@@ -5,9 +5,26 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::identity;
 use super::request::Plan;
+use super::standing;
 use super::step::StepError;
 use crate::report::Status;
 use crate::spec::Limits;
+
+/// Signals and timers that may wait, of all that runs as its uid. 256: a timer for each thread that it may have;
+/// the usual limit is thousands of times that, in kernel memory that no other limit counts. At it, timers and
+/// queued signals fail with EAGAIN.
+const SIGNALS: u64 = 256;
+
+/// Bytes in POSIX message queues: they live in kernel memory until somebody removes them, and nothing that a
+/// plugin is for needs one. Opening one fails with EMFILE.
+const MESSAGE_QUEUES: u64 = 0;
+
+/// The real-time priority that it may take: none, as a thread that has one is preferred to every other for as
+/// long as it likes.
+const REAL_TIME: u64 = 0;
+
+/// How far it may lower its nice value, which counts down from 20: not at all.
+const NICE: u64 = 0;
 
 /// The limits that count for each process, with the names that `ulimit` and systemd give them.
 pub(crate) fn wanted(limits: &Limits) -> impl Iterator<Item = (&'static str, Resource, u64)> {
@@ -17,6 +34,12 @@ pub(crate) fn wanted(limits: &Limits) -> impl Iterator<Item = (&'static str, Res
         ("memlock", Resource::Memlock, Some(limits.memlock_bytes)),
         ("core", Resource::Core, Some(limits.core_bytes)),
         ("data", Resource::Data, limits.data_bytes),
+        ("stack", Resource::Stack, Some(limits.stack_bytes)),
+        ("as", Resource::As, limits.as_bytes),
+        ("cpu", Resource::Cpu, limits.cpu_seconds),
+        ("msgqueue", Resource::Msgqueue, Some(MESSAGE_QUEUES)),
+        ("rtprio", Resource::Rtprio, Some(REAL_TIME)),
+        ("nice", Resource::Nice, Some(NICE)),
     ]
     .into_iter()
     .filter_map(|(name, resource, wanted)| Some((name, resource, wanted?)))
@@ -29,21 +52,35 @@ pub(crate) fn given(resource: Resource, wanted: u64) -> u64 {
 
 /// Sets everything that counts for each process.
 pub(super) fn per_process(plan: &Plan) -> Result<Option<Status>, StepError> {
+    let spared = standing::spared();
     let mut lowered = Vec::new();
     for (name, resource, wanted) in wanted(&plan.spec.limits) {
         lowered.extend(set(name, resource, wanted)?);
     }
+    Ok(Some(match (status(&lowered), spared) {
+        (status, None) => status,
+        (Status::StandIn(text), Some(spared)) => Status::StandIn(format!("{text}; {spared}")),
+        (_, Some(spared)) => Status::StandIn(spared),
+    }))
+}
+
+/// Sets how many processes and threads the uid may have, and how many signals may wait for it. Only one that is
+/// [counted alone](counted_alone) can be limited: the kernel counts all that a uid runs, so that a limit on a
+/// shared one would hit by what a neighbour or the user's browser does.
+pub(super) fn process_count(plan: &Plan) -> Result<Option<Status>, StepError> {
+    if !counted_alone(plan) {
+        return Ok(Some(Status::Missing(uncounted())));
+    }
+    let mut lowered = Vec::new();
+    lowered.extend(set("nproc", Resource::Nproc, plan.spec.limits.nproc)?);
+    lowered.extend(set("sigpending", Resource::Sigpending, SIGNALS)?);
     Ok(Some(status(&lowered)))
 }
 
-/// Sets how many processes and threads the uid may have. Only a uid of its own can be limited: the kernel counts
-/// all that a uid runs, so that a limit on a shared one would hit by what a neighbour or the user's browser does.
-pub(super) fn process_count(plan: &Plan) -> Result<Option<Status>, StepError> {
-    if identity::given(plan).is_err() {
-        return Ok(Some(Status::Missing(uncounted())));
-    }
-    let lowered = set("nproc", Resource::Nproc, plan.spec.limits.nproc)?;
-    Ok(Some(status(lowered.as_slice())))
+/// Whether what the kernel counts and keeps for each uid (processes, waiting signals, keyrings) is the program's
+/// alone: it has a uid of its own, or a user namespace, in which a uid is counted anew.
+pub(super) fn counted_alone(plan: &Plan) -> bool {
+    identity::given(plan).is_ok() || plan.namespaces.get().is_some_and(|held| held.user)
 }
 
 /// Why there is no limit on processes.

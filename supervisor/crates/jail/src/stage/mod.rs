@@ -12,9 +12,24 @@
 //! | `request` | the spec and the program's descriptor are read from the control socket | |
 //! | `signals` | every disposition is the default one, every signal is blocked | the monitor is deaf to SIGTERM, SIGINT and SIGHUP: its control socket alone tells it to end |
 //! | `session` | own session, away from the supervisor's terminal and group | a ^C is the supervisor's to handle |
+//! | `memory-group` | the cgroup, if one was given | before the namespaces, so that its own is the root of what the program sees; everything below is in it from its first page |
+//! | `last-place` | first to be killed when memory is short, last to be given a core, for the whole session; no inherited real-time class, class for the disk, or personality | after `session`; while the files in `/proc` are our own |
+//! | `namespaces` | mounts, process numbers, network, IPC, host name, cgroup view; users too without CAP_SYS_ADMIN | before anything is built in them |
+//! | `monitor` | a clone goes on as the first process of the new namespaces, as a child of the supervisor; the stage ends | process numbers change for children alone |
+//!
+//! Without namespaces there is no clone, and the stage itself goes on.
+//!
+//! # In the monitor, before the program is there
+//!
+//! | step | what | why there |
+//! |---|---|---|
+//! | `host-name` | the same for every program | |
+//! | `memory-group` | without a cgroup: a view of the processes by which their memory is watched | before the private root hides the host's `/proc`, without which an unprivileged process may mount no other |
+//! | `network` | the loopback interface, where it is granted | needs a right that is given up later |
+//! | `filesystem` | the private root, see [`root`] | likewise |
 //! | `subreaper` | orphans below become our children | before the fork, so that none is missed |
-//! | `undumpable` | nobody of our uid may trace us or read our memory | holds for the child too, until it executes |
-//! | `fork` | the child goes on below; the stage becomes the monitor, see [`monitor`] | |
+//! | `undumpable` | nobody of our uid may trace us or read our memory | after what writes to `/proc/self`; holds for the child too, until it executes |
+//! | `fork` | the child goes on below; the monitor watches it, see [`monitor`] | |
 //!
 //! # In the child
 //!
@@ -23,16 +38,24 @@
 //! | step | what | why there |
 //! |---|---|---|
 //! | `process-group` | a group of its own | so that it can be signalled whole from the start |
+//! | `standard-input` | what was given as that | |
+//! | `output` | its pipes become its own, so that it can open `/dev/stdout` | needs CAP_CHOWN, so before the uid change |
 //! | `parent-death` | SIGKILL when the monitor dies | as early as can be; said again after the uid change, which clears it |
 //! | `process-count` | RLIMIT_NPROC | before the uid change, at which the kernel compares |
 //! | `bounding-set` | no capability can come back by executing something | needs CAP_SETPCAP, so before the uid change |
 //! | `identity` | no groups, then gid, then uid; then it is tried to go back, which must fail | gid first: the uid change takes the right to |
 //! | `process-tree` | the parent-death signal again, and whether the monitor is still there | after the uid change |
 //! | `no-new-privs` | set-uid files and file capabilities give nothing | after everything that needs privileges |
+//! | `keyring` | a session keyring of its own | after the uid change, so that it is its own |
 //! | `umask` | 077 | |
 //! | `directory` | the working directory | after the uid change: its own rights decide |
-//! | `rlimits` | open files, file size, locked memory, data, core | late, so that they bind the program rather than us |
 //! | `capabilities` | all sets emptied, and read back | last of what could need one |
+//! | `landlock` | what may be done with the files that it sees; ports, abstract sockets, signals | last of what opens files freely; the steps after it find `/proc` readable |
+//! | `cpu-share` | nice | late, so that it slows the program rather than us |
+//! | `rlimits` | open files, file size, locked memory, data, stack, core, priorities; whether `last-place` was given | late, so that they bind the program rather than us |
+//! | `system-calls` | only the profile's system calls from here on | last of what needs others than a program does |
+//! | `learning` | only if asked: the filter's listener goes to the supervisor | |
+//! | `report` | what holds, line by line, goes to the supervisor | once nothing can be added to it |
 //! | `unblock` | no signal is blocked | last, so that nothing interrupts a step |
 //! | `program` | executed by descriptor, or by path | |
 //!
@@ -40,29 +63,42 @@
 
 mod capabilities;
 mod descriptors;
+mod filter;
+mod group;
 mod identity;
+mod keyring;
+mod landlock;
+mod learn;
 pub(crate) mod limits;
 mod monitor;
+mod namespaces;
+mod network;
 mod program;
 mod request;
+mod root;
 mod session;
+mod standing;
 mod step;
 mod tree;
+mod watch;
 
-use std::io::{self, PipeWriter, Write as _};
+use std::io::{self, PipeWriter, Read as _, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::exit;
 
 use nix::sys::signal::SigSet;
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+use rustix::process::{Signal, getpid, pidfd_send_signal};
 
 use self::request::Plan;
 use self::step::{Step, StepError, base, protection};
 use crate::image::STAGE_NAME;
+use crate::probe::{TRIAL_NAME, become_trial};
 use crate::report::{
-    BOUNDING_SET, CAPABILITIES, NO_NEW_PRIVS, OWN_UID, PROCESS_COUNT, PROCESS_TREE, RLIMITS,
+    BOUNDING_SET, CAPABILITIES, CPU_SHARE, FILESYSTEM, KEYRING, LANDLOCK, MEMORY_GROUP, NAMESPACES, NETWORK,
+    NO_NEW_PRIVS, OWN_UID, PROCESS_COUNT, PROCESS_TREE, RLIMITS, SYSTEM_CALLS,
 };
+use crate::sys::namespaces::Cloned;
 use crate::sys::{self, Side};
 use crate::wire::{self, Note};
 
@@ -70,25 +106,51 @@ use crate::wire::{self, Note};
 /// sysexits.h calls this number "internal software error".
 const NOT_RUN: i32 = 70;
 
+/// What the stage does before the monitor is there.
+const STAGE_STEPS: &[Step] = &[
+    protection(MEMORY_GROUP, group::join),
+    base("last-place", "", standing::take_last_place),
+    protection(NAMESPACES, namespaces::take),
+];
+
+/// What the monitor does before it forks the program.
+const FIRST_STEPS: &[Step] = &[
+    base("host-name", "", namespaces::name_host),
+    protection(MEMORY_GROUP, group::stand_in),
+    protection(NETWORK, network::give),
+    protection(FILESYSTEM, root::give),
+    base("subreaper", "", session::adopt_orphans),
+    base("undumpable", "", session::undumpable),
+];
+
 /// What the child does, in this order.
 const STEPS: &[Step] = &[
     base("process-group", "", session::own_group),
+    base("standard-input", "", descriptors::standard_input),
+    base("output", "", descriptors::own_output),
     base("parent-death", "", session::die_with_monitor),
     protection(PROCESS_COUNT, limits::process_count),
     protection(BOUNDING_SET, capabilities::drop_bounding_set),
     base("identity", OWN_UID, identity::become_own),
     base(PROCESS_TREE, PROCESS_TREE, session::tie_to_monitor),
     protection(NO_NEW_PRIVS, session::no_new_privs),
+    protection(KEYRING, keyring::own),
     base("umask", "", session::private_umask),
     base("directory", "", session::directory),
-    protection(RLIMITS, limits::per_process),
     protection(CAPABILITIES, capabilities::drop_all),
+    protection(LANDLOCK, landlock::restrict),
+    protection(CPU_SHARE, standing::yield_to_others),
+    protection(RLIMITS, limits::per_process),
+    protection(SYSTEM_CALLS, filter::load),
 ];
 
-/// First line of `main()`: if this process was started as the stage, runs it and never returns.
+/// First line of `main()`: if this process was started as the stage (or to try what the machine gives), does that
+/// and never returns.
 pub fn become_stage_if_asked() {
-    if std::env::args_os().next().is_some_and(|name| name == STAGE_NAME) {
-        run();
+    match std::env::args_os().next() {
+        Some(name) if name == STAGE_NAME => run(),
+        Some(name) if name == TRIAL_NAME => become_trial(),
+        _ => {}
     }
 }
 
@@ -110,28 +172,51 @@ fn run() -> ! {
 
 /// The stage's own steps; returns only when one fails.
 fn build(control: &OwnedFd) -> Result<(), (&'static str, StepError)> {
-    let begin = |step| step::begin(control.as_fd(), step);
-
-    begin("request");
     let plan = request::receive(control).map_err(|error| ("request", error))?;
 
-    begin("signals");
+    plan.progress.begin("signals");
     let signals = block_signals().map_err(|error| ("signals", error))?;
 
-    begin("session");
+    plan.progress.begin("session");
     rustix::process::setsid()
         .map_err(|errno| ("session", StepError::errno("cannot begin a session", errno.raw_os_error(), "")))?;
 
-    begin("subreaper");
-    session::adopt_orphans().map_err(|error| ("subreaper", error))?;
+    take(STAGE_STEPS, &plan)?;
+    if plan.namespaces.get().is_some() {
+        plan.progress.begin("monitor");
+        become_first(control).map_err(|error| ("monitor", error))?;
+    }
+    take(FIRST_STEPS, &plan)?;
 
-    begin("undumpable");
-    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(|errno| {
-        ("undumpable", StepError::errno("cannot forbid tracing", errno.raw_os_error(), ""))
-    })?;
-
-    begin("fork");
+    plan.progress.begin("fork");
     fork(plan, control, signals).map_err(|error| ("fork", error))
+}
+
+/// Goes on as the first process of the new namespaces, once the supervisor has been told of it: whatever it says
+/// itself comes after that.
+fn become_first(control: &OwnedFd) -> Result<(), StepError> {
+    let (mut told, mut telling) =
+        io::pipe().map_err(|error| StepError::io("cannot make a pipe", &error, FORK_ADVICE))?;
+    let cloned = sys::namespaces::clone_as_sibling()
+        .map_err(|error| StepError::io("cannot start the monitor", &error, FORK_ADVICE))?;
+    match cloned {
+        Cloned::Child => {
+            drop(telling);
+            // A stage that ended without having told leaves nobody who knows of us.
+            match told.read_exact(&mut [0]) {
+                Ok(()) => Ok(()),
+                Err(_) => exit(NOT_RUN),
+            }
+        }
+        Cloned::Parent(pid, pidfd) => {
+            let note = Note::Monitor { pid: pid.as_raw_pid().unsigned_abs() };
+            let sent = wire::send(control.as_fd(), &note, &[pidfd.as_fd()]);
+            if sent.and_then(|()| telling.write_all(b"t")).is_err() {
+                let _ = pidfd_send_signal(&pidfd, Signal::KILL);
+            }
+            exit(0)
+        }
+    }
 }
 
 /// Blocks every signal, and opens the descriptor that tells of ended children.
@@ -147,18 +232,20 @@ fn block_signals() -> Result<SignalFd, StepError> {
         .map_err(|errno| StepError::errno("cannot watch for ended children", errno as i32, ""))
 }
 
-fn fork(plan: Plan, control: &OwnedFd, signals: SignalFd) -> Result<(), StepError> {
-    const ADVICE: &str = "raise the supervisor's process and open file limits";
+const FORK_ADVICE: &str = "raise the supervisor's process and open file limits";
+
+fn fork(mut plan: Plan, control: &OwnedFd, signals: SignalFd) -> Result<(), StepError> {
+    plan.monitor = getpid();
     let (executed, executing) =
-        io::pipe().map_err(|error| StepError::io("cannot make a pipe", &error, ADVICE))?;
-    match sys::fork().map_err(|error| StepError::io("cannot fork", &error, ADVICE))? {
+        io::pipe().map_err(|error| StepError::io("cannot make a pipe", &error, FORK_ADVICE))?;
+    match sys::fork().map_err(|error| StepError::io("cannot fork", &error, FORK_ADVICE))? {
         Side::Child => {
             drop((executed, signals));
             child(&plan, control, executing)
         }
         Side::Parent(program) => {
-            drop((executing, plan));
-            monitor::run(program, control, executed, signals)
+            drop(executing);
+            monitor::run(program, control, executed, signals, plan)
         }
     }
 }
@@ -171,7 +258,7 @@ const REPORTED: u8 = b'f';
 fn child(plan: &Plan, control: &OwnedFd, mut executing: PipeWriter) -> ! {
     let (step, error) = match take_steps(plan, control) {
         Ok(()) => {
-            step::begin(control.as_fd(), "program");
+            plan.progress.begin("program");
             // A pipe that nobody reads means a monitor that is dead, and so are we.
             let _ = executing.write_all(&[EXECUTING]);
             ("program", program::execute(plan))
@@ -183,11 +270,21 @@ fn child(plan: &Plan, control: &OwnedFd, mut executing: PipeWriter) -> ! {
     exit(NOT_RUN);
 }
 
-fn take_steps(plan: &Plan, control: &OwnedFd) -> Result<(), (&'static str, StepError)> {
-    for step in STEPS {
-        step.take(plan, control.as_fd()).map_err(|error| (step.name, error))?;
+fn take(steps: &[Step], plan: &Plan) -> Result<(), (&'static str, StepError)> {
+    for step in steps {
+        step.take(plan).map_err(|error| (step.name, error))?;
     }
-    step::begin(control.as_fd(), "unblock");
+    Ok(())
+}
+
+fn take_steps(plan: &Plan, control: &OwnedFd) -> Result<(), (&'static str, StepError)> {
+    take(STEPS, plan)?;
+    plan.progress.begin("report");
+    // A line that is lost would claim a protection by silence.
+    wire::send_report(control.as_fd(), plan.report.take())
+        .map_err(|error| ("report", StepError::io("cannot report", &error, "")))?;
+    learn::hand_over(plan, control.as_fd()).map_err(|error| ("learning", error))?;
+    plan.progress.begin("unblock");
     SigSet::empty()
         .thread_set_mask()
         .map_err(|errno| ("unblock", StepError::errno("cannot unblock signals", errno as i32, "")))

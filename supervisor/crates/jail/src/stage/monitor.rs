@@ -2,12 +2,14 @@
 //!
 //! It waits for three things, and does one thing for each: a child has ended (reap it; if it was the program,
 //! report how it ended and kill the rest), an order has come (do it), the control socket has closed (kill
-//! everything). Every signal that can be blocked is, so that a SIGTERM meant for the supervisor's group does not
-//! take the plugins along, and it keeps no capability but CAP_KILL and no descriptor of the program's.
+//! everything). Where no cgroup limits the memory of all together, it looks at that now and then. Every signal
+//! that can be blocked is, so that a SIGTERM meant for the supervisor's group does not take the plugins along, and
+//! it keeps no capability but CAP_KILL and no descriptor of the program's.
 //!
 //! It knows the program only by what `fork` gave it and adopts whatever is orphaned below, which is what the
-//! first process of a pid namespace does as well: started as that one, it needs no other code. Only the number
-//! in [`Note::Running`] would be the namespace's then; the pidfd beside it is right in any.
+//! first process of a pid namespace does as well: as that one it needs no other code, and has two things for
+//! nothing. No process in the namespace can kill, stop or trace it, whatever their uid. And when it ends, for
+//! whatever reason, the kernel kills all the others before anybody sees it gone.
 
 use std::io::{PipeReader, Read as _};
 use std::os::fd::{AsFd, OwnedFd};
@@ -22,7 +24,9 @@ use rustix::process::{
     pidfd_open, wait, waitid,
 };
 
+use super::request::Plan;
 use super::step::StepError;
+use super::watch::Watch;
 use super::{EXECUTING, REPORTED, capabilities, descriptors, tree};
 use crate::exit::ExitStatus;
 use crate::sys;
@@ -38,8 +42,14 @@ struct Monitor<'c> {
     pidfd: Option<OwnedFd>,
     control: &'c OwnedFd,
     signals: SignalFd,
+    /// Whether it is the first process of a namespace.
+    first: bool,
+    /// The program's private directory, until the supervisor has it.
+    private: Option<OwnedFd>,
     /// The pipe whose end means that the child executed, until that has happened.
     executed: Option<PipeReader>,
+    /// On the memory of everything below, where no cgroup limits it.
+    watch: Option<Watch>,
     /// The last byte that came over it.
     last_word: Option<u8>,
     phase: Phase,
@@ -61,16 +71,21 @@ pub(super) fn run(
     control: &OwnedFd,
     executed: PipeReader,
     signals: SignalFd,
+    mut plan: Plan,
 ) -> Result<(), StepError> {
     let mut monitor = Monitor {
         program,
         pidfd: None,
         control,
         signals,
+        first: plan.namespaces.get().is_some(),
+        watch: watch_of(&mut plan),
+        private: plan.private.take(),
         executed: Some(executed),
         last_word: None,
         phase: Phase::Starting,
     };
+    drop(plan);
     if let Err(error) = monitor.settle() {
         monitor.end_everything();
         return Err(error);
@@ -78,6 +93,12 @@ pub(super) fn run(
     monitor.watch();
     monitor.end_everything();
     exit(0);
+}
+
+fn watch_of(plan: &mut Plan) -> Option<Watch> {
+    let private = plan.private.get().and_then(|private| private.try_clone().ok());
+    let proc = plan.watched.take()?;
+    Some(Watch::new(plan.spec.limits.memory_bytes, proc, private))
 }
 
 impl Monitor<'_> {
@@ -102,6 +123,12 @@ impl Monitor<'_> {
     fn watch(&mut self) {
         loop {
             let (executed, died, ordered) = self.wait();
+            if self.phase == Phase::Running
+                && let Some(status) = self.watch.as_mut().and_then(Watch::look)
+            {
+                self.tell(&Note::Ended(status));
+                return;
+            }
             if (executed || died) && !self.has_started() {
                 return;
             }
@@ -117,7 +144,7 @@ impl Monitor<'_> {
                     Ok(Received::Packet(Order::Signal(signal), _)) => self.forward(signal),
                     Ok(Received::Nothing) => {}
                     // An order to kill, a supervisor that has gone, or one that cannot be understood.
-                    Ok(Received::Packet(Order::KillAll | Order::Start, _) | Received::Closed) | Err(_) => {
+                    Ok(Received::Packet(Order::KillAll | Order::Start(_), _) | Received::Closed) | Err(_) => {
                         return;
                     }
                 }
@@ -125,7 +152,7 @@ impl Monitor<'_> {
         }
     }
 
-    /// Which of the three has something to say.
+    /// Which of the three has something to say; none when it is time for a look at the memory.
     fn wait(&self) -> (bool, bool, bool) {
         let mut polled =
             vec![PollFd::new(&self.signals, PollFlags::IN), PollFd::new(self.control, PollFlags::IN)];
@@ -133,7 +160,8 @@ impl Monitor<'_> {
             polled.push(PollFd::new(executed, PollFlags::IN));
         }
         // It fails only for want of kernel memory. Then all three are looked at, which none of them minds.
-        let failed = retry_on_intr(|| poll(&mut polled, None)).is_err();
+        let look = self.watch.as_ref().filter(|_| self.phase == Phase::Running).map(Watch::next_look);
+        let failed = retry_on_intr(|| poll(&mut polled, look.as_ref())).is_err();
         let ready = |index: usize| polled.get(index).is_some_and(|fd| failed || !fd.revents().is_empty());
         (ready(2), ready(0), ready(1))
     }
@@ -154,10 +182,9 @@ impl Monitor<'_> {
         match self.last_word {
             Some(EXECUTING) => {
                 self.phase = Phase::Running;
-                let pidfd = self.pidfd.take();
-                let beside: Vec<_> = pidfd.iter().map(AsFd::as_fd).collect();
-                let pid = self.program.as_raw_pid().unsigned_abs();
-                wire::send(self.control.as_fd(), &Note::Running { pid }, &beside).is_ok()
+                let beside = [self.pidfd.take(), self.private.take()];
+                let beside: Vec<_> = beside.iter().flatten().map(AsFd::as_fd).collect();
+                wire::send(self.control.as_fd(), &Note::Running, &beside).is_ok()
             }
             Some(REPORTED) => false,
             _ => {
@@ -218,9 +245,14 @@ impl Monitor<'_> {
                 let _ = kill_process_group(self.program, Signal::KILL);
                 let _ = kill_process(self.program, Signal::KILL);
             }
-            for child in tree::children() {
-                // Only we reap them, so the number is still the child's.
-                let _ = kill_process(child, Signal::KILL);
+            if self.first {
+                // Everybody in the namespace but ourselves, at once.
+                let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(-1), nix::sys::signal::SIGKILL);
+            } else {
+                for child in tree::children() {
+                    // Only we reap them, so the number is still the child's.
+                    let _ = kill_process(child, Signal::KILL);
+                }
             }
             if !self.reap() {
                 return;

@@ -48,8 +48,9 @@ fn advice(errno: Errno) -> String {
     match errno {
         Errno::ENOENT => "the file, or the interpreter that it names, does not exist".into(),
         Errno::EACCES => format!(
-            "uid {uid} must be allowed to execute it (chmod +x) and to enter each directory above it, and its \
-             file system must not be mounted noexec"
+            "uid {uid} must be allowed to execute it (chmod +x) and to enter each directory above it, its file \
+             system must not be mounted noexec, and what it sees must include it and its interpreter to be \
+             executed"
         ),
         Errno::ENOEXEC => {
             "it is neither a binary of this machine nor a script that begins with #! and an interpreter"

@@ -1,33 +1,71 @@
 //! What the stage was asked to do.
 
+use std::cell::{OnceCell, RefCell};
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
 use std::io::Read as _;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 
-use rustix::process::Pid;
+use rustix::process::{Pid, getpid};
 
+use super::namespaces::Held;
 use super::step::StepError;
-use crate::spec::{JailSpec, Program, SPEC_MAX_BYTES};
-use crate::wire::{self, Order, Received};
+use crate::progress::Progress;
+use crate::report::{Protection, Report};
+use crate::spec::{Isolation, JailSpec, Mode, Program, SPEC_MAX_BYTES};
+use crate::wire::{self, Order, Received, Role};
 
 /// The spec, and what was made of it before the fork: the steps should find nothing left to refuse.
 pub(super) struct Plan {
     pub(super) spec: JailSpec,
     /// The open program, for [`Program::Descriptor`].
     pub(super) program: Option<File>,
+    /// The program's standard input, if it is to be other than `/dev/null`.
+    pub(super) stdin: Option<OwnedFd>,
+    /// The `cgroup.procs` of its cgroup, open for writing.
+    pub(super) group: Option<File>,
+    /// How far we have come, for the supervisor.
+    pub(super) progress: Progress,
+    /// What holds so far.
+    pub(super) report: RefCell<Report>,
     pub(super) argv: Vec<CString>,
     pub(super) env: Vec<CString>,
-    /// The stage, which will be the program's parent.
+    /// Over which a filter that learns tells of calls, once it is loaded.
+    pub(super) listener: OnceCell<OwnedFd>,
+    /// The process that forks the program's.
     pub(super) monitor: Pid,
+    /// The namespaces, once there are any.
+    pub(super) namespaces: OnceCell<Held>,
+    /// The program's private directory inside them, for the supervisor.
+    pub(super) private: OnceCell<OwnedFd>,
+    /// Whether its cgroup has a share of the cores, once it has joined one.
+    pub(super) shares_cpu: OnceCell<bool>,
+    /// The `/proc` by which the memory of its processes is watched.
+    pub(super) watched: OnceCell<OwnedFd>,
+}
+
+impl Plan {
+    /// What was asked for and is not switched off.
+    pub(super) fn isolation(&self) -> Option<&Isolation> {
+        self.spec.isolation.as_ref().filter(|_| self.spec.mode != Mode::Off)
+    }
+
+    /// Adds a line to the report. Two steps may see to one protection (a cgroup, and what stands in for it), and
+    /// say the same of it when it is switched off.
+    pub(super) fn reports(&self, line: Protection) {
+        let mut report = self.report.borrow_mut();
+        if !report.contains(&line) {
+            report.push(line);
+        }
+    }
 }
 
 /// Takes the request off the control socket. It was there before the stage was, so this does not wait long.
 pub(super) fn receive(control: &OwnedFd) -> Result<Plan, StepError> {
     let received = wire::receive_waiting::<Order>(control);
     let received = received.map_err(|error| StepError::io("cannot read the request", &error, ""))?;
-    let Received::Packet(Order::Start, descriptors) = received else {
+    let Received::Packet(Order::Start(roles), descriptors) = received else {
         return Err(StepError::new("the first packet is not a request"));
     };
     let mut descriptors = descriptors.into_iter();
@@ -39,14 +77,42 @@ pub(super) fn receive(control: &OwnedFd) -> Result<Plan, StepError> {
     read.map_err(|error| StepError::io("cannot read the spec", &error, ""))?;
     let spec: JailSpec = serde_json::from_slice(&bytes)
         .map_err(|error| StepError::new(format!("cannot parse the spec: {error}")))?;
-    let program = descriptors.next().map(File::from);
+    let (mut program, mut stdin, mut group, mut progress) = (None, None, None, None);
+    for (role, descriptor) in roles.into_iter().zip(descriptors) {
+        match role {
+            Role::Program => program = Some(File::from(descriptor)),
+            Role::Stdin => stdin = Some(descriptor),
+            Role::Group => group = Some(File::from(descriptor)),
+            Role::Progress => progress = Some(Progress::from_descriptor(descriptor)),
+        }
+    }
     if matches!(spec.program, Program::Descriptor) && program.is_none() {
         return Err(StepError::new("the request came without the program's descriptor"));
     }
+    let progress = progress.ok_or_else(|| StepError::new("the request came without a place for progress"))?;
+    let report = RefCell::new(Report::new());
     let argv = spec.argv.iter().map(|argument| c_string(argument)).collect::<Result<_, _>>()?;
     let env =
         spec.env.iter().map(|(key, value)| c_string(&variable(key, value))).collect::<Result<_, _>>()?;
-    Ok(Plan { spec, program, argv, env, monitor: rustix::process::getpid() })
+    let (namespaces, private, watched) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+    let listener = OnceCell::new();
+    let monitor = getpid();
+    Ok(Plan {
+        spec,
+        program,
+        stdin,
+        group,
+        progress,
+        report,
+        argv,
+        env,
+        listener,
+        monitor,
+        namespaces,
+        private,
+        watched,
+        shares_cpu: OnceCell::new(),
+    })
 }
 
 /// The writer's position came along with the descriptor.

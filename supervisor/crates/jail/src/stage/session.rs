@@ -2,7 +2,8 @@
 
 use rustix::fs::Mode;
 use rustix::process::{
-    Signal, getpid, getppid, set_child_subreaper, set_parent_process_death_signal, setpgid, umask,
+    DumpableBehavior, Signal, getpid, getppid, set_child_subreaper, set_dumpable_behavior,
+    set_parent_process_death_signal, setpgid, umask,
 };
 use rustix::thread::set_no_new_privs;
 
@@ -12,9 +13,17 @@ use super::step::StepError;
 use crate::report::Status;
 
 /// Makes orphans of the program's tree our children, whatever they did to get away from it.
-pub(super) fn adopt_orphans() -> Result<(), StepError> {
+pub(super) fn adopt_orphans(_: &Plan) -> Result<Option<Status>, StepError> {
     set_child_subreaper(Some(getpid()))
-        .map_err(|errno| StepError::errno("cannot adopt orphans", errno.raw_os_error(), ""))
+        .map_err(|errno| StepError::errno("cannot adopt orphans", errno.raw_os_error(), ""))?;
+    Ok(None)
+}
+
+/// Takes from everybody of our uid the right to trace us and to read our memory.
+pub(super) fn undumpable(_: &Plan) -> Result<Option<Status>, StepError> {
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .map_err(|errno| StepError::errno("cannot forbid tracing", errno.raw_os_error(), ""))?;
+    Ok(None)
 }
 
 /// Not a session: only a session's leader can take a terminal for its own by opening it.
@@ -39,6 +48,8 @@ pub(super) fn die_with_monitor(plan: &Plan) -> Result<Option<Status>, StepError>
 pub(super) fn tie_to_monitor(plan: &Plan) -> Result<Option<Status>, StepError> {
     die_with_monitor(plan)?;
     Ok(Some(match identity::given(plan) {
+        // The first process of a namespace can be killed from outside alone, and takes everybody along.
+        _ if plan.namespaces.get().is_some() => Status::Enforced,
         Ok(_) => Status::Enforced,
         Err(_) => Status::StandIn(
             "it has its monitor's uid and could kill it; then only its first process is sure to die \

@@ -1,15 +1,19 @@
 //! What every test of real processes needs.
 #![allow(dead_code, clippy::allow_attributes, reason = "each test binary uses a part of it")]
 
+pub(crate) mod filter;
+
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use talon_jail::{
-    ExitStatus, Identity, JailSpec, Jailed, Limits, Mode, Monitor, Program, SpawnError, Stage, Status,
+    Access, Compiled, ExitStatus, Given, Identity, Isolation, JailSpec, Jailed, Limits, Mode, Monitor,
+    Network, Program, Shown, SpawnError, Stage, Status, View,
 };
 
 /// Long enough for a machine that does a lot beside; nothing waits for it unless it fails.
@@ -47,6 +51,7 @@ pub(crate) fn spec(argv: &[&str]) -> JailSpec {
         identity: None,
         limits: Limits::default(),
         mode: Mode::Enforce,
+        isolation: None,
     }
 }
 
@@ -54,8 +59,38 @@ pub(crate) fn sh(script: &str) -> JailSpec {
     spec(&["/bin/sh", "-c", script])
 }
 
+/// The same in namespaces of its own, with a view of the system alone.
+pub(crate) fn isolated(spec: JailSpec) -> JailSpec {
+    let ids = spec.identity.map_or_else(
+        || (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw()),
+        |identity| (identity.uid, identity.gid),
+    );
+    let view = View::system(ids, Path::new("/run/plugin/h"), &Network::None);
+    let isolation = Isolation { view, network: Network::None, profile: unfiltered() };
+    JailSpec { isolation: Some(isolation), ..spec }
+}
+
+/// A filter that lets everything through, where what other protections refuse is to be seen.
+pub(crate) fn unfiltered() -> Compiled {
+    const RETURN: u16 = 0x06;
+    let filters = vec![vec![(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW)]];
+    Compiled { name: "unfiltered".into(), filters, ..Compiled::default() }
+}
+
+/// The system's programs and libraries, and nothing else.
+pub(crate) fn system() -> View {
+    let shown =
+        |path: &&str| Shown { at: path.into(), from: path.into(), access: Access::Execute, needed: false };
+    let paths = ["/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc/ld.so.cache"];
+    View { shown: paths.iter().map(shown).collect(), ..View::default() }
+}
+
 pub(crate) fn start(spec: &JailSpec) -> Result<Jailed, SpawnError> {
-    talon_jail::spawn(&stage(), spec, None, LONG)
+    talon_jail::spawn(&stage(), spec, &Given::default(), LONG)
+}
+
+pub(crate) fn with_program(file: &impl AsFd) -> Given<'_> {
+    Given { program: Some(file.as_fd()), ..Given::default() }
 }
 
 /// What a program that has ended left.

@@ -1,5 +1,12 @@
 //! What the kernel offers and neither rustix nor nix wraps safely. The only `unsafe` of the tree.
 
+pub(crate) mod keyring;
+pub(crate) mod mounts;
+pub(crate) mod namespaces;
+pub(crate) mod network;
+pub(crate) mod scheduling;
+pub(crate) mod seccomp;
+
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
@@ -13,12 +20,19 @@ pub(crate) enum Side {
     Parent(rustix::process::Pid),
 }
 
+/// Refuses to go on in a process with several threads.
+fn single_thread() -> io::Result<()> {
+    let threads = std::fs::read_dir("/proc/self/task")?.count();
+    if threads == 1 {
+        Ok(())
+    } else {
+        Err(io::Error::other(format!("the stage has {threads} threads, it must have one")))
+    }
+}
+
 /// Forks this process, which must have a single thread; it is refused otherwise.
 pub(crate) fn fork() -> io::Result<Side> {
-    let threads = std::fs::read_dir("/proc/self/task")?.count();
-    if threads != 1 {
-        return Err(io::Error::other(format!("the stage has {threads} threads, it must have one")));
-    }
+    single_thread()?;
     // SAFETY: there is one thread, as was just counted, and no other could start one. So no lock can be held by
     // a thread that the child lacks, and the child may do whatever its parent may.
     let forked = unsafe { nix::unistd::fork() }?;

@@ -1,0 +1,197 @@
+//! Where this process stands in the tree of cgroups, and whether that place is its to divide. This file only looks.
+
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
+
+use super::{Lacking, SUPERVISOR};
+
+/// The controllers that have something to limit here. The first two are what a group is for and must be there;
+/// the others are taken where they are offered.
+pub(super) const CONTROLLERS: [&str; 4] = ["memory", "pids", "cpu", "io"];
+/// How many of [`CONTROLLERS`] must be there.
+const NEEDED: usize = 2;
+
+/// Where the distributions mount the second version of cgroups; the second is for machines with both.
+const USUAL_MOUNTS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
+
+const MOUNT_IT: &str = "boot with systemd.unified_cgroup_hierarchy=1, or mount it on /sys/fs/cgroup";
+pub(super) const DELEGATE: &str = "set Delegate=yes in the service; docs/operations.md has other ways";
+const ENABLE: &str = "set Delegate=yes in the service; what cgroup v1 uses is missing in v2";
+
+/// Whether a group without it is not worth having.
+pub(super) fn is_needed(controller: &str) -> bool {
+    CONTROLLERS[..NEEDED].contains(&controller)
+}
+
+/// What is looked at. Tests show other files.
+pub(super) struct Look {
+    /// Our own directory of process information.
+    pub(super) proc: PathBuf,
+    /// Exists where systemd manages the machine.
+    pub(super) systemd: PathBuf,
+}
+
+/// The place that groups can be made in.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// The group that is ours to divide.
+    pub(super) base: PathBuf,
+    /// Whether we stand in it ourselves, and must go into a leaf before it can be divided.
+    pub(super) must_move: bool,
+    /// Which of [`CONTROLLERS`] it can give on.
+    pub(super) controllers: Vec<&'static str>,
+}
+
+impl Look {
+    pub(super) fn machine() -> Self {
+        Self { proc: "/proc/self".into(), systemd: "/run/systemd/system".into() }
+    }
+
+    /// Finds our place, or says why there is none.
+    pub(super) fn find(&self) -> Result<Place, Lacking> {
+        let own = self.own()?;
+        // A supervisor that was started in its leaf, by an earlier one or by DelegateSubgroup=, divides what is
+        // above. Without a right to that, the leaf is a group like any other.
+        let above = own.parent().filter(|above| own.ends_with(SUPERVISOR) && !is_hierarchy_root(above));
+        if let Some(place) = above.and_then(|above| self.judge(above, false).ok()) {
+            return Ok(place);
+        }
+        let is_root = is_hierarchy_root(&own);
+        self.judge(&own, !is_root)
+    }
+
+    /// The directory of the group that we are in.
+    fn own(&self) -> Result<PathBuf, Lacking> {
+        let read = |name: &str| {
+            fs::read_to_string(self.proc.join(name)).map_err(|error| {
+                Lacking::new(format!("cannot read /proc/self/{name}: {error}"), "mount /proc")
+            })
+        };
+        let (root, at) =
+            v2_mount(&read("mountinfo")?).ok_or_else(|| Lacking::new("no cgroup v2 is mounted", MOUNT_IT))?;
+        let groups = read("cgroup")?;
+        let own = groups
+            .lines()
+            .find_map(|line| line.strip_prefix("0::"))
+            .ok_or_else(|| Lacking::new("this process is in no cgroup of version 2", MOUNT_IT))?;
+        let below = Path::new(own)
+            .strip_prefix(&root)
+            .ok()
+            // A path that leads out of a cgroup namespace begins with "/..".
+            .filter(|below| below.components().all(|part| matches!(part, std::path::Component::Normal(_))));
+        match below {
+            Some(below) if below.as_os_str().is_empty() => Ok(at),
+            Some(below) => Ok(at.join(below)),
+            None => {
+                let why = format!("its cgroup {own} is outside of what is mounted on {}", at.display());
+                Err(Lacking::new(why, DELEGATE))
+            }
+        }
+    }
+
+    /// Whether a group is ours to divide.
+    fn judge(&self, base: &Path, must_move: bool) -> Result<Place, Lacking> {
+        let name = base.display();
+        for file in ["", "cgroup.procs", "cgroup.subtree_control"] {
+            let path = if file.is_empty() { base.to_owned() } else { base.join(file) };
+            if let Err(errno) = rustix::fs::access(&path, rustix::fs::Access::WRITE_OK) {
+                return Err(Lacking::new(format!("the cgroup {name} is not delegated: {errno}"), DELEGATE));
+            }
+        }
+        if !is_hierarchy_root(base) {
+            self.is_delegated_to_root(base)?;
+            let strangers = strangers(base).map_err(|error| {
+                Lacking::new(format!("cannot read who is in the cgroup {name}: {error}"), DELEGATE)
+            })?;
+            if strangers > 0 {
+                let why =
+                    format!("{strangers} other processes are in the cgroup {name}, which stays as it is");
+                return Err(Lacking::new(why, DELEGATE));
+            }
+        }
+        let offered = fs::read_to_string(base.join("cgroup.controllers")).unwrap_or_default();
+        let (controllers, missing): (Vec<_>, Vec<_>) = CONTROLLERS
+            .into_iter()
+            .partition(|wanted| offered.split_ascii_whitespace().any(|controller| controller == *wanted));
+        let needed: Vec<_> = missing.into_iter().filter(|name| is_needed(name)).collect();
+        if !needed.is_empty() {
+            let why = format!("the cgroup {name} lacks the controllers {}", needed.join(" and "));
+            return Err(Lacking::new(why, ENABLE));
+        }
+        Ok(Place { base: base.to_owned(), must_move, controllers })
+    }
+
+    /// To root every group is writable, so that this proves nothing. systemd marks those that it leaves alone,
+    /// and would undo what is done to others. Where it does not run, nobody else divides groups.
+    fn is_delegated_to_root(&self, base: &Path) -> Result<(), Lacking> {
+        if !rustix::process::geteuid().is_root() || !self.systemd.exists() {
+            return Ok(());
+        }
+        // The first since systemd 251, the second before.
+        let marked = ["user.delegate", "trusted.delegate"].into_iter().any(|attribute| {
+            let mut value = [0_u8; 8];
+            matches!(rustix::fs::getxattr(base, attribute, &mut value), Ok(1)) && value[0] == b'1'
+        });
+        if marked {
+            return Ok(());
+        }
+        let why = format!("the cgroup {} belongs to systemd, which has not delegated it", base.display());
+        Err(Lacking::new(why, DELEGATE))
+    }
+}
+
+/// The root of the whole hierarchy, which alone may hold processes and divided groups both. It has no type; that
+/// of a cgroup namespace has one.
+fn is_hierarchy_root(group: &Path) -> bool {
+    group.join("cgroup.controllers").exists() && !group.join("cgroup.type").exists()
+}
+
+/// How many processes but our own are in a group. Those outside of our pid namespace read as 0 and count.
+fn strangers(group: &Path) -> io::Result<usize> {
+    let own = std::process::id().to_string();
+    let procs = fs::read_to_string(group.join("cgroup.procs"))?;
+    Ok(procs.lines().filter(|pid| *pid != own).count())
+}
+
+/// What part of the hierarchy is mounted, and where.
+fn v2_mount(mountinfo: &str) -> Option<(PathBuf, PathBuf)> {
+    let mut mounts: Vec<_> = mountinfo
+        .lines()
+        .filter_map(|line| {
+            let (before, after) = line.split_once(" - ")?;
+            let mut columns = before.split(' ').skip(3);
+            let (root, at) = (unescape(columns.next()?), unescape(columns.next()?));
+            (after.split(' ').next() == Some("cgroup2")).then_some((root, at))
+        })
+        .collect();
+    let usual = |at: &Path| USUAL_MOUNTS.iter().position(|usual| at == Path::new(usual));
+    mounts.sort_by_key(|(_, at)| usual(at).unwrap_or(USUAL_MOUNTS.len()));
+    mounts.into_iter().next()
+}
+
+/// Spaces and the like are written as a backslash and three octal digits.
+fn unescape(text: &str) -> PathBuf {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        let digits = after.get(..3).filter(|_| byte == b'\\');
+        let code = digits.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
+        match code {
+            Some(code) => {
+                bytes.push(code);
+                rest = &after[3..];
+            }
+            None => {
+                bytes.push(byte);
+                rest = after;
+            }
+        }
+    }
+    std::ffi::OsString::from_vec(bytes).into()
+}
+
+#[cfg(test)]
+#[path = "find_tests.rs"]
+mod tests;

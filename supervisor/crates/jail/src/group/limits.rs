@@ -1,0 +1,72 @@
+//! What is written into a program's group.
+
+use std::io;
+use std::path::Path;
+
+use super::{GroupError, write};
+use crate::spec::Limits;
+
+/// The share of the cores when they are scarce, where the supervisor and everything else has 100: a plugin that
+/// spins takes at most a third from a supervisor that needs the core too.
+const WEIGHT: &str = "50";
+
+/// How long the kernel counts CPU time before the count begins again: its own default, 100 ms.
+const CPU_PERIOD_US: u64 = 100_000;
+
+/// How many of our own processes count beside the program's: its monitor, and the stage until it is reaped.
+const OWN_PROCESSES: u64 = 2;
+
+/// One file of a group.
+struct Setting {
+    controller: &'static str,
+    file: &'static str,
+    value: String,
+    /// Whether a program without it is refused. The others are worth having, and are reported.
+    needed: bool,
+}
+
+fn settings(limits: &Limits) -> Vec<Setting> {
+    let setting = |file: &'static str, value: String, needed| {
+        let (controller, _) = file.split_once('.').expect("each begins with its controller");
+        Setting { controller, file, value, needed }
+    };
+    let mut settings = vec![
+        setting("memory.max", limits.memory_bytes.to_string(), true),
+        // What is swapped out does not count for the first.
+        setting("memory.swap.max", "0".into(), false),
+        // A program that has lost a part of itself is in no state that anybody planned for.
+        setting("memory.oom.group", "1".into(), false),
+        setting("pids.max", limits.nproc.saturating_add(OWN_PROCESSES).to_string(), true),
+        setting("cpu.weight", WEIGHT.into(), false),
+        setting("io.weight", WEIGHT.into(), false),
+    ];
+    if let Some(high) = limits.memory_high_bytes {
+        settings.push(setting("memory.high", high.to_string(), true));
+    }
+    if let Some(percent) = limits.cpu_percent {
+        let quota = u64::from(percent) * CPU_PERIOD_US / 100;
+        settings.push(setting("cpu.max", format!("{quota} {CPU_PERIOD_US}"), true));
+    }
+    settings
+}
+
+/// Sets all of them. Gives what this machine does not offer; what it offers and refuses is an error.
+pub(super) fn set(dir: &Path, limits: &Limits, controllers: &[&str]) -> Result<Vec<String>, GroupError> {
+    let mut lacking = Vec::new();
+    for Setting { controller, file, value, needed } in settings(limits) {
+        if !controllers.contains(&controller) {
+            lacking.push(format!("{file}: the controller {controller} is not available here"));
+            continue;
+        }
+        let path = dir.join(file);
+        match write(&path, &value) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                lacking.push(format!("{file}: not offered by this kernel"));
+            }
+            Err(source) if needed => return Err(GroupError::Limit { file: path, value, source }),
+            Err(error) => lacking.push(format!("{file}: {error}")),
+        }
+    }
+    Ok(lacking)
+}

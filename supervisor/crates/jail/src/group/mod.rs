@@ -1,0 +1,301 @@
+//! The cgroups of programs: the supervisor's side.
+//!
+//! ```text
+//! BASE                 what was delegated to us, or the root of the hierarchy
+//! ├── supervisor       we ourselves: a divided group may hold no processes (not needed in the root)
+//! └── talon-LABEL      one for each runtime directory, whose lock keeps a second supervisor out
+//!     ├── PLUGIN       the limits of one program; its stage joins before it does anything else
+//!     └── …
+//! ```
+//!
+//! Nobody is ever moved but ourselves, and nothing is killed but what stands below our own label.
+
+mod find;
+mod limits;
+mod remove;
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::process::Signal;
+
+use self::find::{Look, Place};
+use crate::exit::ExitStatus;
+use crate::spec::Limits;
+
+/// The leaf that the supervisor itself is in.
+const SUPERVISOR: &str = "supervisor";
+
+/// The longest label or name. A file name has room for 255 bytes; nobody needs more than a quarter of it.
+const NAME_MAX_BYTES: usize = 64;
+
+/// The groups of one supervisor's programs.
+#[derive(Debug)]
+pub struct Groups {
+    dir: PathBuf,
+    controllers: Vec<&'static str>,
+}
+
+/// Why there are no cgroups to be had, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{why} ({fix})")]
+pub struct Lacking {
+    why: String,
+    fix: &'static str,
+}
+
+/// Why one group could not be made or cleared.
+#[derive(Debug, thiserror::Error)]
+pub enum GroupError {
+    /// It cannot be the name of a group.
+    #[error(
+        "{0:?} cannot name a cgroup (use 1 to {NAME_MAX_BYTES} ASCII letters, digits, '-', '_', '@' and '+')"
+    )]
+    Name(String),
+    /// A group of this name has processes in it.
+    #[error("the cgroup {} is in use (stop what runs in it)", .0.display())]
+    InUse(PathBuf),
+    /// Its directory could not be made or read.
+    #[error("cannot make or read the cgroup {}: {source} (is it still delegated? see cgroup.max.descendants above it)", path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// What the kernel said.
+        #[source]
+        source: io::Error,
+    },
+    /// A limit could not be set.
+    #[error("cannot set {} to {value}: {source} (correct the plugin's limits)", file.display())]
+    Limit {
+        /// The file that holds it.
+        file: PathBuf,
+        /// What it was to be.
+        value: String,
+        /// What the kernel said.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// The group of one program. Dropping it kills what is left in it and removes it, for which it waits two seconds
+/// at most; what the kernel cannot end in that time is left to the next [`Groups::clear`].
+#[derive(Debug)]
+pub struct Group {
+    dir: PathBuf,
+    procs: File,
+    memory_bytes: u64,
+    lacking: Vec<String>,
+}
+
+/// Which controllers this process could divide among programs, for `talon doctor`. It only looks.
+pub(crate) fn offered() -> Result<Vec<&'static str>, Lacking> {
+    Look::machine().find().map(|place| place.controllers)
+}
+
+impl Lacking {
+    /// What is lacking, and how to get it.
+    pub(crate) fn parts(&self) -> (&str, &'static str) {
+        (&self.why, self.fix)
+    }
+
+    fn new(why: impl Into<String>, fix: &'static str) -> Self {
+        Self { why: why.into(), fix }
+    }
+}
+
+impl Groups {
+    /// Divides the cgroup that this process is in, once at start and before any other process is started.
+    ///
+    /// The label tells supervisors apart that share a base: something short that stands for the runtime
+    /// directory, whose lock the caller holds. If somebody else is in our group, or it was not delegated to us,
+    /// everything stays as it is.
+    pub fn open(label: &str) -> Result<Self, Lacking> {
+        Self::open_in(&Look::machine().find()?, label)
+    }
+
+    fn open_in(place: &Place, label: &str) -> Result<Self, Lacking> {
+        if !is_name(label) {
+            return Err(Lacking::new(GroupError::Name(label.into()).to_string(), "give it a plain label"));
+        }
+        if place.must_move {
+            move_to(&place.base.join(SUPERVISOR))
+                .map_err(|error| refused(&place.base, "enter a leaf", &error))?;
+        }
+        let divided = divide(place, label);
+        if divided.is_err() && place.must_move {
+            // As it was. A controller that stays enabled would keep us out, so they are taken back first.
+            for controller in &place.controllers {
+                let _ = write(&place.base.join("cgroup.subtree_control"), &format!("-{controller}"));
+            }
+            let _ = write(&place.base.join("cgroup.procs"), OURSELVES);
+            let _ = fs::remove_dir(place.base.join(SUPERVISOR));
+        }
+        divided
+    }
+
+    /// Which of memory, pids, cpu and io each group limits.
+    pub fn controllers(&self) -> &[&'static str] {
+        &self.controllers
+    }
+
+    /// Kills and removes everything below our label: what an earlier supervisor left. So it is to be called
+    /// before the first [`Groups::make`]. Gives the number of groups that were removed. Blocking, for five
+    /// seconds at most.
+    pub fn clear(&self) -> Result<usize, GroupError> {
+        remove::all_below(&self.dir)
+    }
+
+    /// Makes a group with these limits. A leftover of the same name without processes is removed first.
+    pub fn make(&self, name: &str, limits: &Limits) -> Result<Group, GroupError> {
+        if !is_name(name) {
+            return Err(GroupError::Name(name.into()));
+        }
+        let dir = self.dir.join(name);
+        let failed = |source| GroupError::Directory { path: dir.clone(), source };
+        match fs::create_dir(&dir) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                remove::empty_tree(&dir).map_err(|_| GroupError::InUse(dir.clone()))?;
+                fs::create_dir(&dir).map_err(failed)?;
+            }
+            made => made.map_err(failed)?,
+        }
+        let filled = limits::set(&dir, limits, &self.controllers).and_then(|lacking| {
+            let procs = File::options().write(true).open(dir.join("cgroup.procs")).map_err(failed)?;
+            Ok((lacking, procs))
+        });
+        match filled {
+            Ok((lacking, procs)) => Ok(Group { dir, procs, memory_bytes: limits.memory_bytes, lacking }),
+            Err(error) => {
+                let _ = fs::remove_dir(&dir);
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Group {
+    /// Its `cgroup.procs`, open for writing, for [`crate::Given`].
+    pub fn procs(&self) -> BorrowedFd<'_> {
+        self.procs.as_fd()
+    }
+
+    /// What it could not be given, one limit a text: `io.weight: not offered by this kernel`.
+    pub fn lacking(&self) -> &[String] {
+        &self.lacking
+    }
+
+    /// SIGKILL of everything in it, the program's monitor too. Does not wait for their end.
+    pub fn kill(&self) -> io::Result<()> {
+        remove::kill(&self.dir)
+    }
+
+    /// How many of its processes the kernel killed because memory ran out.
+    pub fn oom_kills(&self) -> u64 {
+        self.event("memory.events", "oom_kill")
+    }
+
+    /// How many times a process or thread was refused to it.
+    pub fn pids_refused(&self) -> u64 {
+        self.event("pids.events", "max")
+    }
+
+    /// Bytes of memory in use, files in memory included; `None` without the controller.
+    pub fn memory_current(&self) -> Option<u64> {
+        self.number("memory.current")
+    }
+
+    /// How the program ended, with the cause if that was memory. The kernel kills the whole group then, the
+    /// monitor with it, so that a supervisor hears of a lost monitor only.
+    pub fn explain(&self, status: ExitStatus) -> ExitStatus {
+        let killed = Signal::KILL.as_raw();
+        match status {
+            ExitStatus::Signal { signal, .. } if signal != killed => status,
+            ExitStatus::Signal { .. } | ExitStatus::MonitorLost if self.oom_kills() > 0 => {
+                // Kernels before 5.19 do not tell the peak, which was the limit or little less.
+                let bytes = self.number("memory.peak").unwrap_or(self.memory_bytes);
+                ExitStatus::OutOfMemory { bytes, limit: self.memory_bytes }
+            }
+            other => other,
+        }
+    }
+
+    fn number(&self, file: &str) -> Option<u64> {
+        fs::read_to_string(self.dir.join(file)).ok()?.trim().parse().ok()
+    }
+
+    fn event(&self, file: &str, name: &str) -> u64 {
+        remove::pair(&self.dir.join(file), name).unwrap_or(0)
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        remove::group(&self.dir);
+    }
+}
+
+/// What moves the process that writes it, with all its threads.
+const OURSELVES: &str = "0";
+
+fn move_to(leaf: &Path) -> io::Result<()> {
+    make_dir(leaf)?;
+    write(&leaf.join("cgroup.procs"), OURSELVES).inspect_err(|_| {
+        let _ = fs::remove_dir(leaf);
+    })
+}
+
+/// Gives the controllers on to the base's children, makes the label's group, and gives them on once more.
+fn divide(place: &Place, label: &str) -> Result<Groups, Lacking> {
+    let dir = place.base.join(format!("talon-{label}"));
+    let mut controllers = place.controllers.clone();
+    enable(&place.base, &mut controllers)?;
+    make_dir(&dir).map_err(|error| refused(&dir, "make", &error))?;
+    enable(&dir, &mut controllers)?;
+    Ok(Groups { dir, controllers })
+}
+
+/// Enables one by one, since all are refused together otherwise. What is not needed may fail.
+fn enable(group: &Path, controllers: &mut Vec<&'static str>) -> Result<(), Lacking> {
+    let mut failed = None;
+    controllers.retain(|controller| {
+        match write(&group.join("cgroup.subtree_control"), &format!("+{controller}")) {
+            Ok(()) => true,
+            Err(error) => {
+                if find::is_needed(controller) {
+                    failed = Some(refused(group, &format!("enable the controller {controller} in"), &error));
+                }
+                false
+            }
+        }
+    });
+    failed.map_or(Ok(()), Err)
+}
+
+fn refused(group: &Path, what: &str, error: &io::Error) -> Lacking {
+    Lacking::new(format!("cannot {what} the cgroup {}: {error}", group.display()), find::DELEGATE)
+}
+
+fn make_dir(path: &Path) -> io::Result<()> {
+    match fs::create_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        other => other,
+    }
+}
+
+/// Writes to one of the kernel's files, which exists or does not; one write is one order.
+fn write(file: &Path, text: &str) -> io::Result<()> {
+    let file = File::options().write(true).open(file)?;
+    rustix::io::write(&file, text.as_bytes())?;
+    Ok(())
+}
+
+/// Files of the kernel's have dots in their names, so that none can be meant by a name without.
+fn is_name(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_@+".contains(&byte);
+    (1..=NAME_MAX_BYTES).contains(&name.len()) && name.bytes().all(plain)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+//! Ending and removing groups, without ever waiting for longer than is said here.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Seek as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use super::{GroupError, write};
+
+/// How long one group may take to be empty once it was killed. Milliseconds are usual; what takes longer waits
+/// for a disk or a network, and nobody knows for how long.
+const GROUP_END: Duration = Duration::from_secs(2);
+
+/// The same for all that an earlier supervisor left: their ends overlap, as all are killed before any is waited for.
+const ALL_END: Duration = Duration::from_secs(5);
+
+/// How many directories one tree of groups may have before it is left alone. We make no groups below a program's,
+/// and a program sees none of them, unless it runs without a view of its own.
+const TREE_MAX: usize = 1024;
+
+/// How often the processes of a group are listed and killed on a kernel that cannot do it at once. Nothing new
+/// can start by then, so that the second look finds what the first one missed.
+const ROUNDS: usize = 4;
+
+/// Kills and removes one group, if that can be done in time.
+pub(super) fn group(dir: &Path) {
+    if empty_tree(dir).is_err() {
+        let _ = kill(dir);
+        if is_empty_by(dir, Instant::now() + GROUP_END) {
+            let _ = empty_tree(dir);
+        }
+    }
+}
+
+/// Kills and removes every group below; an error names one that is left.
+pub(super) fn all_below(dir: &Path) -> Result<usize, GroupError> {
+    let groups = subgroups(dir).map_err(|source| GroupError::Directory { path: dir.to_owned(), source })?;
+    for group in &groups {
+        let _ = kill(group);
+    }
+    let deadline = Instant::now() + ALL_END;
+    let mut removed = 0;
+    let mut left = None;
+    for group in groups {
+        is_empty_by(&group, deadline);
+        match empty_tree(&group) {
+            Ok(()) => removed += 1,
+            Err(_) => left = Some(group),
+        }
+    }
+    left.map_or(Ok(removed), |group| Err(GroupError::InUse(group)))
+}
+
+/// SIGKILL of everything in a group and below it.
+pub(super) fn kill(dir: &Path) -> io::Result<()> {
+    match write(&dir.join("cgroup.kill"), "1") {
+        // Kernels before 5.14.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => kill_each(dir),
+        other => other,
+    }
+}
+
+/// The same one by one. Nothing may be started meanwhile, or a program that forks fast enough would get away.
+fn kill_each(dir: &Path) -> io::Result<()> {
+    for group in tree(dir)? {
+        let _ = write(&group.join("pids.max"), "0");
+        for _ in 0..ROUNDS {
+            let members = members(&group)?;
+            let held: Vec<_> = members
+                .iter()
+                .filter_map(|pid| Some((*pid, pidfd_open(*pid, PidfdFlags::empty()).ok()?)))
+                .collect();
+            // One that is still a member now was one when its descriptor was opened: a number is not given to
+            // somebody else while its process is there.
+            let still = self::members(&group)?;
+            for (_, pidfd) in held.iter().filter(|(pid, _)| still.contains(pid)) {
+                let _ = pidfd_send_signal(pidfd, Signal::KILL);
+            }
+            if members.is_empty() {
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn members(dir: &Path) -> io::Result<Vec<Pid>> {
+    let list = fs::read_to_string(dir.join("cgroup.procs"))?;
+    Ok(list.lines().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect())
+}
+
+/// Waits until nothing alive is in a group or below it. The kernel wakes those who poll for it.
+pub(super) fn is_empty_by(dir: &Path, deadline: Instant) -> bool {
+    let Ok(mut events) = File::open(dir.join("cgroup.events")) else { return false };
+    loop {
+        let mut text = String::new();
+        if events.rewind().and_then(|()| events.read_to_string(&mut text)).is_err() {
+            return false;
+        }
+        if value(&text, "populated") == Some(0) {
+            return true;
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        let Ok(timeout) = Timespec::try_from(left) else { return false };
+        let mut polled = [PollFd::new(&events, PollFlags::PRI)];
+        if !retry_on_intr(|| poll(&mut polled, Some(&timeout))).is_ok_and(|ready| ready > 0) {
+            return false;
+        }
+    }
+}
+
+/// Removes a group and those below it, if all are without processes.
+pub(super) fn empty_tree(dir: &Path) -> io::Result<()> {
+    for group in tree(dir)?.iter().rev() {
+        fs::remove_dir(group)?;
+    }
+    Ok(())
+}
+
+/// A group and all below it, each before those that it holds.
+fn tree(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = vec![dir.to_owned()];
+    let mut next = 0;
+    while let Some(group) = found.get(next) {
+        let below = subgroups(group)?;
+        if found.len() + below.len() > TREE_MAX {
+            return Err(io::Error::other(format!("more than {TREE_MAX} groups are below it")));
+        }
+        found.extend(below);
+        next += 1;
+    }
+    Ok(found)
+}
+
+fn subgroups(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut below = Vec::new();
+    for entry in fs::read_dir(dir)?.take(TREE_MAX * 2) {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            below.push(entry.path());
+        }
+    }
+    Ok(below)
+}
+
+/// The number behind a name in one of the kernel's files of such pairs.
+pub(super) fn pair(file: &Path, name: &str) -> Option<u64> {
+    value(&fs::read_to_string(file).ok()?, name)
+}
+
+fn value(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
+    line.trim().parse().ok()
+}

@@ -1,0 +1,119 @@
+//! What is known of this machine and of what this process may do on it.
+
+use std::fs;
+use std::path::Path;
+
+use rustix::process::{PidfdFlags, geteuid, getpid, pidfd_open};
+use rustix::system::uname;
+use rustix::thread::{CapabilitySet, capabilities};
+
+use super::trial::{self, Trial};
+use crate::group;
+use crate::image::Stage;
+use crate::spec::Limits;
+use crate::stage::limits;
+use crate::sys;
+
+/// All that the tier and the lines are decided by; gathered once, so that a test can make any machine up.
+#[derive(Debug, Clone)]
+pub(crate) struct Facts {
+    pub(super) uid: u32,
+    /// The capabilities that this process can use now.
+    pub(super) held: CapabilitySet,
+    /// As in `uname -r`.
+    pub(super) kernel: String,
+    /// Landlock's version, after it was tried; why there is none otherwise.
+    pub(super) landlock: Result<u32, String>,
+    /// What a seccomp filter may answer with: `errno`, `kill_process`, `user_notif`, …
+    pub(super) actions: Vec<String>,
+    /// What came of trying; why nothing could be tried otherwise.
+    pub(super) trial: Result<Trial, String>,
+    /// Which switch keeps ordinary users from making user namespaces, with the command that turns it.
+    pub(super) switch: Option<&'static str>,
+    /// The controllers that our own part of the cgroup tree can divide among programs.
+    pub(super) group: Result<Vec<&'static str>, NoGroup>,
+    /// Process descriptors, or why there are none.
+    pub(super) pidfd: Result<(), String>,
+    /// Limits that this process's own hard ones lower.
+    pub(super) lowered: Vec<String>,
+}
+
+/// Why there are no cgroups for programs.
+#[derive(Debug, Clone)]
+pub(super) struct NoGroup {
+    pub(super) why: String,
+    pub(super) remedy: String,
+}
+
+impl Facts {
+    /// Looks, and tries in a child. Nothing of this process is changed.
+    pub(super) fn gather(stage: &Stage) -> Self {
+        let trial = trial::run(stage);
+        let limits = Limits::default();
+        let lowered = limits::wanted(&limits).filter_map(|(name, resource, wanted)| {
+            let given = limits::given(resource, wanted);
+            (given < wanted).then(|| format!("{name} {given} instead of {wanted}"))
+        });
+        Self {
+            uid: geteuid().as_raw(),
+            held: capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective),
+            kernel: uname().release().to_string_lossy().into_owned(),
+            landlock: landlock(&trial),
+            actions: words("/proc/sys/kernel/seccomp/actions_avail"),
+            trial,
+            switch: switch(&|path| fs::read_to_string(path).ok()),
+            group: group::offered().map_err(|lacking| {
+                let (why, remedy) = lacking.parts();
+                NoGroup { why: why.into(), remedy: remedy.into() }
+            }),
+            pidfd: pidfd_open(getpid(), PidfdFlags::empty()).map(drop).map_err(|errno| errno.to_string()),
+            lowered: lowered.collect(),
+        }
+    }
+}
+
+/// The version that the kernel names counts only if a rule set could be made to bind.
+fn landlock(trial: &Result<Trial, String>) -> Result<u32, String> {
+    let abi = sys::landlock_abi().map_err(|error| error.to_string())?;
+    if let Ok(trial) = trial {
+        trial.landlock.clone()?;
+    }
+    u32::try_from(abi).map_err(|error| error.to_string())
+}
+
+fn words(path: &str) -> Vec<String> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.split_ascii_whitespace().map(str::to_owned).collect()
+}
+
+/// Distributions have three switches for user namespaces. Asked only when making one failed.
+fn switch(read: &dyn Fn(&str) -> Option<String>) -> Option<&'static str> {
+    let is = |path: &str, value: &str| read(path).is_some_and(|text| text.trim() == value);
+    if is("/proc/sys/user/max_user_namespaces", "0") {
+        Some("sysctl user.max_user_namespaces=10000")
+    } else if is("/proc/sys/kernel/unprivileged_userns_clone", "0") {
+        Some("sysctl kernel.unprivileged_userns_clone=1")
+    } else if is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") {
+        Some("sysctl kernel.apparmor_restrict_unprivileged_userns=0")
+    } else if !Path::new("/proc/self/ns/user").exists() {
+        Some("boot a kernel with CONFIG_USER_NS")
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_switch_that_is_off_is_named() {
+        let with = |set: &'static str, value: &'static str| {
+            switch(&move |path| path.ends_with(set).then(|| format!("{value}\n")))
+        };
+        assert!(with("max_user_namespaces", "0").is_some_and(|advice| advice.contains("=10000")));
+        assert!(with("unprivileged_userns_clone", "0").is_some_and(|advice| advice.ends_with("clone=1")));
+        assert!(with("apparmor_restrict_unprivileged_userns", "1").is_some_and(|s| s.ends_with("userns=0")));
+        assert_eq!(with("max_user_namespaces", "96365"), None);
+    }
+}

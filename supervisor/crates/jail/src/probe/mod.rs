@@ -1,0 +1,101 @@
+//! What this machine can give.
+//!
+//! | protection | how it is known |
+//! |---|---|
+//! | own uid, capabilities | the capabilities that this process holds |
+//! | namespaces, private root, network | tried in a child, see [`trial`]; the sysctls only explain a failure |
+//! | Landlock, seccomp | tried in the same child, for a filter or a container may stand before what the kernel has |
+//! | cgroup | the controllers of our own part of the tree, and whether we may write there |
+//! | limits | this process's own hard ones |
+//!
+//! All of it becomes [`Facts`]; the tier and the lines are made of these alone.
+
+mod facts;
+mod lines;
+mod tier;
+mod trial;
+
+use self::facts::Facts;
+use crate::image::Stage;
+use crate::report::{Protection, Report, Status};
+
+pub use self::tier::Tier;
+pub(crate) use self::trial::{TRIAL_NAME, become_trial};
+
+/// What a machine can give to the programs that this process starts.
+#[derive(Debug, Clone)]
+pub struct Machine {
+    /// All of it as one word.
+    pub tier: Tier,
+    /// Of the kernel, as in `uname -r`.
+    pub kernel: String,
+    /// Each protection, in the order and by the names of a program's [`Report`].
+    pub lines: Vec<Available>,
+}
+
+/// One protection on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Available {
+    /// The stable word, as in a program's [`Report`].
+    pub name: &'static str,
+    /// Whether it can be given. A [`Status::Missing`] is what `sandbox.mode: enforce` refuses to do without.
+    pub status: Status,
+    /// What gives it, where it can be given: "Landlock ABI 7".
+    pub by: String,
+    /// How to get what lacks; empty where nothing does, or nothing helps.
+    pub remedy: String,
+}
+
+/// Looks at this machine, and tries in a child of `stage` what only trying tells. Blocking: some milliseconds, and
+/// five seconds on a machine that is stuck. Nothing is changed or left behind.
+pub fn probe(stage: &Stage) -> Machine {
+    Machine::from_facts(&Facts::gather(stage))
+}
+
+impl Machine {
+    fn from_facts(facts: &Facts) -> Self {
+        let tier = Tier::of(facts);
+        Self { tier, kernel: facts.kernel.clone(), lines: lines::of(facts, tier) }
+    }
+
+    /// Whether `sandbox.mode: enforce` starts plugins here.
+    pub fn accepted_by_enforce(&self) -> bool {
+        self.tier.accepted_by_enforce() && self.refused().next().is_none()
+    }
+
+    /// The protections for whose lack `sandbox.mode: enforce` refuses a plugin.
+    pub fn refused(&self) -> impl Iterator<Item = &Available> {
+        self.lines.iter().filter(|line| matches!(line.status, Status::Missing(_)))
+    }
+
+    /// The same in the shape of a program's own report, each reason with its remedy.
+    pub fn report(&self) -> Report {
+        let with_remedy = |line: &Available, text: &str| match line.remedy.as_str() {
+            "" => text.to_owned(),
+            remedy => format!("{text} ({remedy})"),
+        };
+        let line = |line: &Available| {
+            let status = match &line.status {
+                Status::Enforced => Status::Enforced,
+                Status::StandIn(how) => Status::StandIn(with_remedy(line, how)),
+                Status::Missing(why) => Status::Missing(with_remedy(line, why)),
+            };
+            Protection::new(line.name, status)
+        };
+        self.lines.iter().map(line).collect()
+    }
+}
+
+impl Available {
+    /// What gives it, what stands in for it, or why it is missing.
+    pub fn says(&self) -> &str {
+        match &self.status {
+            Status::Enforced => &self.by,
+            Status::StandIn(text) | Status::Missing(text) => text,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

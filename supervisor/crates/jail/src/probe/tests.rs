@@ -1,0 +1,148 @@
+use rustix::thread::CapabilitySet;
+
+use super::facts::{Facts, NoGroup};
+use super::trial::Trial;
+use super::*;
+
+fn trial() -> Trial {
+    let names = ["mount", "pid", "ipc", "uts", "cgroup", "net"];
+    Trial {
+        in_user_namespace: false,
+        user: Ok(()),
+        namespaces: names.map(|name| (name.to_owned(), Ok(()))).to_vec(),
+        loopback: Ok(()),
+        proc: Ok(()),
+        tmpfs: Ok(()),
+        landlock: Ok(()),
+        filter: Ok(()),
+    }
+}
+
+/// A machine that gives everything.
+fn best() -> Facts {
+    Facts {
+        uid: 0,
+        held: CapabilitySet::all(),
+        kernel: "6.18.0".into(),
+        landlock: Ok(7),
+        actions: vec!["errno".into(), "user_notif".into()],
+        trial: Ok(trial()),
+        switch: None,
+        group: Ok(vec!["memory", "pids", "cpu"]),
+        pidfd: Ok(()),
+        lowered: Vec::new(),
+    }
+}
+
+fn no_group() -> Result<Vec<&'static str>, NoGroup> {
+    Err(NoGroup { why: "the cgroup is not ours".into(), remedy: "set Delegate=yes in the service".into() })
+}
+
+fn unprivileged() -> Facts {
+    Facts {
+        uid: 1000,
+        held: CapabilitySet::empty(),
+        trial: Ok(Trial { in_user_namespace: true, ..trial() }),
+        group: no_group(),
+        ..best()
+    }
+}
+
+/// As in a container of the usual kind: its filter refuses the calls.
+fn contained() -> Facts {
+    let refused = || Err::<(), String>("EPERM: Operation not permitted".into());
+    let trial = trial();
+    let namespaces = trial.namespaces.iter().map(|(name, _)| (name.clone(), refused())).collect();
+    let trial = Trial {
+        in_user_namespace: true,
+        user: refused(),
+        namespaces,
+        proc: refused(),
+        tmpfs: refused(),
+        ..trial
+    };
+    Facts { trial: Ok(trial), ..unprivileged() }
+}
+
+#[test]
+fn each_machine_has_its_tier() {
+    let no_controllers = Facts { group: no_group(), ..best() };
+    let no_setuid = Facts { held: CapabilitySet::SYS_ADMIN, ..best() };
+    let mut nothing = contained();
+    nothing.landlock = Err("ENOSYS".into());
+    let mut landlock_alone = contained();
+    for facts in [&mut nothing, &mut landlock_alone] {
+        facts.trial.as_mut().unwrap().filter = Err("EINVAL".into());
+    }
+    let mut no_proc = unprivileged();
+    no_proc.trial.as_mut().unwrap().proc = Err("EPERM".into());
+    let unknown = Facts { trial: Err("the trial ended half-way".into()), ..best() };
+    for (what, facts, tier) in [
+        ("everything", best(), Tier::RootCgroup),
+        ("no controllers", no_controllers, Tier::Root),
+        ("root that may not change its uid", no_setuid, Tier::UserNamespaces),
+        ("an ordinary user", unprivileged(), Tier::UserNamespaces),
+        ("a masked /proc", no_proc, Tier::Bare),
+        ("a container", contained(), Tier::Bare),
+        ("Landlock alone", landlock_alone, Tier::Bare),
+        ("nothing", nothing, Tier::None),
+        ("what could not be tried is not there", unknown, Tier::Bare),
+    ] {
+        assert_eq!(Tier::of(&facts), tier, "{what}");
+    }
+}
+
+#[test]
+fn enforce_accepts_the_first_three_and_these_lack_nothing_that_it_asks() {
+    for facts in [best(), Facts { group: no_group(), ..best() }, unprivileged()] {
+        let machine = Machine::from_facts(&facts);
+        assert!(machine.accepted_by_enforce(), "{}: {:?}", machine.tier.name(), machine.lines);
+    }
+    let machine = Machine::from_facts(&contained());
+    assert!(!machine.accepted_by_enforce());
+    let refused: Vec<_> = machine.refused().map(|line| line.name).collect();
+    assert_eq!(refused, ["own-uid", "process-count", "namespaces", "filesystem", "network", "memory-group"]);
+}
+
+#[test]
+fn a_tier_does_not_hide_a_filter_that_is_missing() {
+    let facts = Facts { landlock: Err("EOPNOTSUPP".into()), ..best() };
+    let machine = Machine::from_facts(&facts);
+    assert_eq!(machine.tier, Tier::RootCgroup);
+    assert!(!machine.accepted_by_enforce());
+    let old = Machine::from_facts(&Facts { landlock: Ok(1), ..best() });
+    assert!(old.refused().any(|line| line.says() == "the kernel has ABI 1, profiles ask 2"));
+}
+
+#[test]
+fn whatever_lacks_says_how_to_get_it() {
+    let switched_off = Facts { switch: Some("sysctl user.max_user_namespaces=10000"), ..contained() };
+    for facts in [best(), unprivileged(), contained(), switched_off] {
+        let machine = Machine::from_facts(&facts);
+        for line in &machine.lines {
+            assert!(!line.says().is_empty(), "{}", line.name);
+            assert_eq!(line.status != Status::Enforced, !line.remedy.is_empty(), "{line:?}");
+        }
+        let names = |line: &Available| line.name;
+        assert_eq!(machine.lines.iter().map(names).collect::<std::collections::BTreeSet<_>>().len(), 15);
+    }
+    let text = format!("{:?}", Machine::from_facts(&unprivileged()).report());
+    assert!(text.contains("share uid 1000") && text.contains("(run the supervisor as root"), "{text}");
+}
+
+#[test]
+fn root_is_told_which_capability_it_lacks_and_not_to_become_root() {
+    let facts = Facts { held: CapabilitySet::all() - CapabilitySet::SETUID, ..best() };
+    let machine = Machine::from_facts(&facts);
+    let own_uid = machine.lines.iter().find(|line| line.name == "own-uid").unwrap();
+    assert_eq!(own_uid.remedy, "give the supervisor CAP_SETUID");
+}
+
+#[test]
+fn loopback_is_not_promised_where_it_cannot_be_brought_up() {
+    let trial = Trial { loopback: Err("EPERM: Operation not permitted".into()), ..trial() };
+    let machine = Machine::from_facts(&Facts { trial: Ok(trial), ..best() });
+    let network = machine.lines.iter().find(|line| line.name == "network").unwrap();
+    assert!(network.says().contains("CAP_NET_ADMIN"), "{}", network.says());
+    assert!(machine.accepted_by_enforce());
+}

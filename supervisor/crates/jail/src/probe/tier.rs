@@ -1,0 +1,79 @@
+//! How far a machine's means go, as one word.
+
+use rustix::thread::CapabilitySet;
+
+use super::facts::Facts;
+
+/// What a supervisor needs to give each plugin a uid of its own, with files that are that uid's.
+pub(super) const OWN_UID_NEEDS: CapabilitySet =
+    CapabilitySet::SETUID.union(CapabilitySet::SETGID).union(CapabilitySet::KILL).union(CapabilitySet::CHOWN);
+
+/// What this machine can give, from everything to nothing.
+///
+/// `sandbox.mode: enforce` accepts the first three: what they lack has a stand-in, which is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tier {
+    /// Root, or its capabilities, and a cgroup v2 tree of our own with its controllers.
+    RootCgroup,
+    /// Root without the controllers: limits for each process and a watch on memory stand in.
+    Root,
+    /// An ordinary user that may make user namespaces: plugins share the supervisor's uid.
+    UserNamespaces,
+    /// No namespaces: only what a process may do to itself.
+    Bare,
+    /// Neither a filter of files nor one of system calls.
+    None,
+}
+
+impl Tier {
+    /// The stable word: `root+cgroup`, `root`, `user-namespaces`, `bare`, `none`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::RootCgroup => "root+cgroup",
+            Self::Root => "root",
+            Self::UserNamespaces => "user-namespaces",
+            Self::Bare => "bare",
+            Self::None => "none",
+        }
+    }
+
+    /// One sentence for people.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::RootCgroup => {
+                "every plugin gets a uid, namespaces, a private root, filters and a cgroup of its own"
+            }
+            Self::Root => {
+                "every plugin gets a uid, namespaces, a private root and filters of its own; limits for each \
+                 process and a watch on memory stand in for the cgroup"
+            }
+            Self::UserNamespaces => {
+                "every plugin gets namespaces, a private root and filters of its own, but all share the \
+                 supervisor's uid"
+            }
+            Self::Bare => {
+                "filters and limits only: plugins see the host's files and processes as far as their uid may"
+            }
+            Self::None => "limits for each process only: nothing keeps plugins from each other or the host",
+        }
+    }
+
+    /// Whether `sandbox.mode: enforce` starts plugins here.
+    pub fn accepted_by_enforce(self) -> bool {
+        self <= Self::UserNamespaces
+    }
+
+    /// Of the facts alone, so that every machine can be told from here.
+    pub(super) fn of(facts: &Facts) -> Self {
+        let trial = facts.trial.as_ref().ok();
+        match trial.filter(|trial| trial.isolates()) {
+            Some(trial) if !trial.in_user_namespace && facts.held.contains(OWN_UID_NEEDS) => {
+                if facts.group.is_ok() { Self::RootCgroup } else { Self::Root }
+            }
+            // Root that may make namespaces and may not change its uid isolates no worse than an ordinary user.
+            Some(_) => Self::UserNamespaces,
+            None if facts.landlock.is_ok() || trial.is_some_and(|trial| trial.filter.is_ok()) => Self::Bare,
+            None => Self::None,
+        }
+    }
+}

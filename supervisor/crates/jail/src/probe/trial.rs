@@ -1,0 +1,244 @@
+//! Trying what can be tried without harm: a child of our own image makes namespaces and filters for itself, says
+//! what came of it, and ends. What the kernel's switches promise is no proof: a container's filter, a security
+//! module or a limit can refuse all the same.
+//!
+//! It must be a process of its own, as all of this is for good, and one with a single thread, as a user namespace
+//! cannot be made with more.
+
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::AsFd as _;
+use std::process::{Child, Stdio, exit};
+use std::time::{Duration, Instant};
+
+use landlock::{
+    ABI, Access as _, AccessFs, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _, RulesetStatus,
+};
+use nix::sched::{CloneFlags, unshare};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::process::{WaitOptions, getegid, geteuid, waitpid};
+use rustix::thread::{CapabilitySet, capabilities, set_no_new_privs};
+use serde::{Deserialize, Serialize};
+
+use crate::image::Stage;
+use crate::sys::{self, Side};
+
+/// What the child's first argument is, by which [`crate::become_stage_if_asked`] knows it.
+pub(crate) const TRIAL_NAME: &str = "talon-jail-trial";
+
+/// How long the child may take. It needs some milliseconds; after five seconds the machine is in no state to
+/// start plugins either, and what was to be tried counts as not there.
+const TRIAL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The most that is read of its answer, which has a dozen short texts.
+const ANSWER_MAX_BYTES: u64 = 64 << 10;
+
+/// It worked, or the kernel's reason.
+type Tried = Result<(), String>;
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Trial {
+    /// Whether the rest was tried inside a user namespace, as without CAP_SYS_ADMIN it must be.
+    pub(crate) in_user_namespace: bool,
+    /// Making that user namespace, with our own uid in it.
+    pub(crate) user: Tried,
+    /// The other namespaces by their names, in the order in which they are made.
+    pub(crate) namespaces: Vec<(String, Tried)>,
+    /// A loopback interface in an own network namespace that can be brought up.
+    pub(crate) loopback: Tried,
+    /// A `/proc` of an own pid namespace.
+    pub(crate) proc: Tried,
+    /// A memory file system.
+    pub(crate) tmpfs: Tried,
+    /// A Landlock rule set that binds.
+    pub(crate) landlock: Tried,
+    /// A seccomp filter that is taken.
+    pub(crate) filter: Tried,
+}
+
+impl Trial {
+    /// Whether a program can be separated from the machine.
+    pub(super) fn isolates(&self) -> bool {
+        self.failures().next().is_none()
+    }
+
+    /// What is lacking for that, each with the kernel's reason.
+    pub(super) fn failures(&self) -> impl Iterator<Item = (&str, &str)> {
+        let namespaces = self.namespaces.iter().map(|(name, tried)| (name.as_str(), tried));
+        let all = [("user namespace", &self.user)].into_iter().chain(namespaces);
+        all.chain([("/proc", &self.proc), ("tmpfs", &self.tmpfs)])
+            .filter_map(|(name, tried)| Some((name, tried.as_ref().err()?.as_str())))
+    }
+
+    /// Whether one kind of namespace can be made.
+    pub(super) fn namespace(&self, name: &str) -> Tried {
+        self.user.clone()?;
+        let found = self.namespaces.iter().find(|(kind, _)| kind == name);
+        found.map_or_else(|| Err("not tried".into()), |(_, tried)| tried.clone())
+    }
+}
+
+/// Starts the child and takes its answer. Blocking, for [`TRIAL_TIMEOUT`] at most.
+pub(super) fn run(stage: &Stage) -> Result<Trial, String> {
+    let child = stage
+        .command(TRIAL_NAME)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| format!("cannot start a trial: {error}"))?;
+    let mut child = Reaped(child);
+    let answer = answer(&mut child.0).map_err(|error| format!("cannot hear of the trial: {error}"))?;
+    serde_json::from_slice(&answer).map_err(|error| format!("the trial ended half-way: {error}"))
+}
+
+/// Whatever happens, no child is left.
+struct Reaped(Child);
+
+impl Drop for Reaped {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn answer(child: &mut Child) -> io::Result<Vec<u8>> {
+    let deadline = Instant::now() + TRIAL_TIMEOUT;
+    let mut pipe = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?.take(ANSWER_MAX_BYTES);
+    let mut answer = Vec::new();
+    let mut piece = [0; 4096];
+    loop {
+        let left = Timespec::try_from(deadline.saturating_duration_since(Instant::now())).ok();
+        let mut polled = [PollFd::from_borrowed_fd(pipe.get_ref().as_fd(), PollFlags::IN)];
+        if retry_on_intr(|| poll(&mut polled, left.as_ref()))? == 0 {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        match pipe.read(&mut piece)? {
+            0 => return Ok(answer),
+            length => answer.extend_from_slice(&piece[..length]),
+        }
+    }
+}
+
+/// The child's whole life.
+pub(crate) fn become_trial() -> ! {
+    let code = match sys::close_from(3).and_then(|()| {
+        let answer = serde_json::to_vec(&attempt())?;
+        io::stdout().write_all(&answer)
+    }) {
+        Ok(()) => 0,
+        Err(_) => 1,
+    };
+    exit(code);
+}
+
+fn attempt() -> Trial {
+    let held = capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective);
+    let in_user_namespace = !held.contains(CapabilitySet::SYS_ADMIN);
+    let user = if in_user_namespace { own_user_namespace() } else { Ok(()) };
+    let namespaces = NAMESPACES.iter().map(|(name, flag)| ((*name).to_owned(), unshare(*flag).map_err(text)));
+    let namespaces: Vec<_> = namespaces.collect();
+    // Mounts of a namespace of our own only, and none of them back into the host's.
+    let own_mounts = namespaces.iter().any(|(name, tried)| name == "mount" && tried.is_ok());
+    let mounts = || -> Tried {
+        if !own_mounts {
+            return Err("no mount namespace of its own".into());
+        }
+        mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).map_err(text)
+    };
+    let proc = mounts().and_then(|()| own_proc());
+    let tmpfs = mounts().and_then(|()| mount_over_proc("tmpfs"));
+    let own_network = namespaces.iter().any(|(name, tried)| name == "net" && tried.is_ok());
+    let loopback = if own_network {
+        sys::network::bring_loopback_up().map_err(text)
+    } else {
+        // The host's own is none to try on.
+        Err("no net namespace of its own".into())
+    };
+    let filters = set_no_new_privs(true).map_err(text);
+    Trial {
+        in_user_namespace,
+        user,
+        namespaces,
+        loopback,
+        proc,
+        tmpfs,
+        landlock: filters.clone().and_then(|()| rules()),
+        filter: filters.and_then(|()| filter()),
+    }
+}
+
+const NAMESPACES: &[(&str, CloneFlags)] = &[
+    ("mount", CloneFlags::CLONE_NEWNS),
+    ("pid", CloneFlags::CLONE_NEWPID),
+    ("ipc", CloneFlags::CLONE_NEWIPC),
+    ("uts", CloneFlags::CLONE_NEWUTS),
+    ("cgroup", CloneFlags::CLONE_NEWCGROUP),
+    ("net", CloneFlags::CLONE_NEWNET),
+];
+
+/// A user namespace in which our own uid and gid are the only ones. Without a map every call in it would fail.
+fn own_user_namespace() -> Tried {
+    let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
+    unshare(CloneFlags::CLONE_NEWUSER).map_err(text)?;
+    let write = |file: &str, content: String| {
+        std::fs::write(format!("/proc/self/{file}"), content).map_err(|error| format!("{file}: {error}"))
+    };
+    write("setgroups", "deny".into())?;
+    write("gid_map", format!("{gid} {gid} 1"))?;
+    write("uid_map", format!("{uid} {uid} 1"))
+}
+
+/// A mount shows the pid namespace of who mounts it, which is the new one only for a child.
+fn own_proc() -> Tried {
+    match sys::fork().map_err(text)? {
+        Side::Child => {
+            let errno = match mount_over_proc("proc") {
+                Ok(()) => 0,
+                Err(_) => 1,
+            };
+            exit(errno);
+        }
+        Side::Parent(child) => {
+            let ended = retry_on_intr(|| waitpid(Some(child), WaitOptions::empty())).map_err(text)?;
+            match ended.and_then(|(_, status)| status.exit_status()) {
+                Some(0) => Ok(()),
+                _ => Err("it cannot be mounted (a container may hide parts of its own)".into()),
+            }
+        }
+    }
+}
+
+/// Over a directory that is there on every machine; it is our own mount namespace.
+fn mount_over_proc(kind: &str) -> Tried {
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mount(kind, "/proc", kind, flags, None).map_err(text)
+}
+
+/// A rule set that forbids nothing we still do. The crate's own best effort passes over a kernel that refuses,
+/// so it is told to fail instead.
+fn rules() -> Tried {
+    let status = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(ABI::V1) & AccessFs::Execute)
+        .and_then(|rules| rules.create())
+        .and_then(|rules| rules.restrict_self())
+        .map_err(text)?;
+    match status.ruleset {
+        RulesetStatus::NotEnforced => Err("the kernel took it and does not enforce it".into()),
+        _ => Ok(()),
+    }
+}
+
+/// A filter that lets everything through.
+fn filter() -> Tried {
+    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+    let allow = seccompiler::sock_filter { code: RETURN, jt: 0, jf: 0, k: libc::SECCOMP_RET_ALLOW };
+    seccompiler::apply_filter(&[allow]).map_err(text)
+}
+
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}

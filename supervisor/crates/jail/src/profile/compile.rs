@@ -1,0 +1,257 @@
+//! From a profile to BPF programs.
+//!
+//! seccompiler makes programs of one shape: calls that match get one action, everything else another. Several
+//! answers therefore need several programs, and the kernel runs them all: it takes the gravest action (kill,
+//! errno, notify, allow), and among errnos that of the program that was loaded last. So for each call exactly
+//! one program says something else than "allow":
+//!
+//! 1. one program for each answer of `never.toml`, matching what it forbids;
+//! 2. one for each answer of the profile itself, for what its `allow` leaves of a call;
+//! 3. the main one, which allows what the profile allows *and* what the others answer, and refuses the rest.
+//!
+//! They are loaded with the main one last, since after it no program could be loaded, and the first answer of
+//! `never.toml` just before it. The kernel remembers which numbers pass all programs whatever the arguments
+//! are, so that a plain `read` costs nothing by there being more of them.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{BackendError, BpfProgram, SeccompAction, SeccompFilter, SeccompRule};
+
+use super::calls::Machine;
+use super::error::ProfileError;
+use super::rule::{Group, Refusal, Verdict, rules};
+use super::{Compiled, Instruction, NEVER, Profile, tree};
+use crate::spec::Network;
+
+/// By number: the rules of which one must hold. None: always.
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// Instruction codes (linux/bpf_common.h): load a word, compare, return.
+pub(crate) const LOAD: u16 = 0x20;
+pub(crate) const IF_EQUAL: u16 = 0x15;
+pub(crate) const IF_GREATER: u16 = 0x25;
+pub(crate) const IF_AT_LEAST: u16 = 0x35;
+pub(crate) const RETURN: u16 = 0x06;
+
+/// Where `seccomp_data` has the number and the architecture.
+pub(crate) const NUMBER: u32 = 0;
+const ARCHITECTURE: u32 = 4;
+
+/// A bit in x86_64's numbers that selects the x32 calls, which are others than those that were named.
+const X32: u32 = 0x4000_0000;
+
+/// What seccompiler is asked for where it has no name for the action; no program of ours has a tracer.
+const STAND_IN: SeccompAction = SeccompAction::Trace(1);
+
+/// From which Landlock version on TCP ports can be restricted.
+const PORTS_ABI: u32 = 4;
+
+pub(super) fn compile(
+    profile: &Profile,
+    network: &Network,
+    machine: Machine,
+    learn: bool,
+) -> Result<Compiled, ProfileError> {
+    let filters = filters(profile, network, machine, learn).map_err(|error| {
+        let problem = format!("cannot become a filter: {error} (allow less of it by argument)");
+        ProfileError::whole(&profile.name, problem)
+    })?;
+    let ports = matches!(network, Network::Host { connect, bind } if connect.is_some() || bind.is_some());
+    Ok(Compiled {
+        name: profile.name.clone(),
+        filters,
+        landlock_abi: if ports { profile.landlock_abi.max(PORTS_ABI) } else { profile.landlock_abi },
+        learn,
+        telling: if learn { telling(profile, machine) } else { BTreeMap::new() },
+    })
+}
+
+fn filters(
+    profile: &Profile,
+    network: &Network,
+    machine: Machine,
+    learn: bool,
+) -> Result<Vec<Vec<Instruction>>, BackendError> {
+    let refusal = match profile.default {
+        Refusal::Errno => errno(libc::EPERM),
+        Refusal::Kill => SeccompAction::KillProcess,
+    };
+    let never: Vec<&Group> = NEVER.groups.iter().filter(|group| group.concerns(network)).collect();
+    let own: Vec<&Group> = profile.groups.iter().filter(|group| group.concerns(network)).collect();
+
+    // Runs of the same answer share a program.
+    let mut answers: Vec<(SeccompAction, Rules)> = Vec::new();
+    let mut allowed = Rules::new();
+    for group in &never {
+        let Verdict::Answer(number) = group.verdict else { continue };
+        let action = number.map_or_else(|| refusal.clone(), errno);
+        if answers.last().is_none_or(|(last, _)| *last != action) {
+            answers.push((action, Rules::new()));
+        }
+        let (_, matched) = answers.last_mut().expect("one was pushed if there was none");
+        add(matched, group, machine)?;
+        add(&mut allowed, group, machine)?;
+    }
+    for group in own.iter().filter(|group| group.verdict == Verdict::Allow) {
+        add(&mut allowed, group, machine)?;
+    }
+    let mut programs = Vec::new();
+    if !learn {
+        programs = own_answers(&own, &mut allowed, &refusal, machine)?;
+    }
+    // The first answer is loaded last, so that it wins over later ones.
+    for (action, matched) in answers.into_iter().rev() {
+        programs.push(program(matched, SeccompAction::Allow, action, machine)?);
+    }
+    let rest = if learn { STAND_IN } else { refusal };
+    let mut main = prologue(machine);
+    main.extend(program(allowed, rest, SeccompAction::Allow, machine)?);
+    if learn {
+        replace(&mut main, &STAND_IN, libc::SECCOMP_RET_USER_NOTIF);
+    }
+    programs.push(main);
+    Ok(programs)
+}
+
+/// The programs of the profile's own answers; from then on the main one lets these calls pass.
+fn own_answers(
+    own: &[&Group],
+    allowed: &mut Rules,
+    refusal: &SeccompAction,
+    machine: Machine,
+) -> Result<Vec<Vec<Instruction>>, BackendError> {
+    let mut whole: Vec<(SeccompAction, Rules)> = Vec::new();
+    let mut rests: Vec<(SeccompAction, Rules)> = Vec::new();
+    for group in own {
+        let Verdict::Answer(number) = group.verdict else { continue };
+        let action = number.map_or_else(|| refusal.clone(), errno);
+        for number in group.calls.iter().filter_map(|call| machine.number(call)).map(i64::from) {
+            // What is open already, or answered by a group before this one, has no rest.
+            let rules = match allowed.get(&number) {
+                Some(rules) if rules.is_empty() => continue,
+                Some(rules) => Some(rules.clone()),
+                None => None,
+            };
+            allowed.insert(number, Vec::new());
+            let programs = if rules.is_some() { &mut rests } else { &mut whole };
+            let at = programs.iter().position(|(known, _)| *known == action).unwrap_or_else(|| {
+                programs.push((action.clone(), Rules::new()));
+                programs.len() - 1
+            });
+            programs[at].1.insert(number, rules.unwrap_or_default());
+        }
+    }
+    let mut compiled = Vec::new();
+    for (action, matched) in whole {
+        compiled.push(program(matched, SeccompAction::Allow, action, machine)?);
+    }
+    for (action, open) in rests {
+        // Each call's own chain ends in the answer. Only the last instruction is about all other calls.
+        let mut program = program(open, action, SeccompAction::Allow, machine)?;
+        if let Some((RETURN, _, _, verdict)) = program.last_mut() {
+            *verdict = libc::SECCOMP_RET_ALLOW;
+        }
+        compiled.push(program);
+    }
+    Ok(compiled)
+}
+
+/// Adds what a group says of each of its calls. Names that this machine has not are left out.
+fn add(to: &mut Rules, group: &Group, machine: Machine) -> Result<(), BackendError> {
+    for number in group.calls.iter().filter_map(|call| machine.number(call)).map(i64::from) {
+        let more = rules(&group.when)?;
+        match to.get_mut(&number) {
+            // No rules mean "always", which nothing can widen.
+            Some(known) if known.is_empty() => {}
+            Some(known) if group.when.is_empty() => known.clear(),
+            Some(known) => known.extend(more),
+            None => {
+                to.insert(number, more);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn errno(number: i32) -> SeccompAction {
+    SeccompAction::Errno(number.unsigned_abs())
+}
+
+/// Calls that match whatever their arguments are come first, found by halves; seccompiler sees to those with rules,
+/// and to foreign architectures, which it kills.
+fn program(
+    rules: Rules,
+    otherwise: SeccompAction,
+    matched: SeccompAction,
+    machine: Machine,
+) -> Result<Vec<Instruction>, BackendError> {
+    let (always, ruled): (Rules, Rules) = rules.into_iter().partition(|(_, rules)| rules.is_empty());
+    let always: Vec<_> = always.into_keys().filter_map(|number| u32::try_from(number).ok()).collect();
+    let verdict = u32::from(matched.clone());
+    let ruled: BpfProgram = SeccompFilter::new(ruled, otherwise, matched, machine.target())?.try_into()?;
+
+    let found = tree::find(&always, verdict);
+    let mut program = vec![
+        (LOAD, 0, 0, ARCHITECTURE),
+        (IF_EQUAL, 1, 0, machine.audit()),
+        (RETURN, 0, 0, libc::SECCOMP_RET_KILL_PROCESS),
+        (LOAD, 0, 0, NUMBER),
+    ];
+    program.extend(found);
+    program.extend(ruled.into_iter().map(|step| (step.code, step.jt, step.jf, step.k)));
+    Ok(program)
+}
+
+fn replace(program: &mut [Instruction], wanted: &SeccompAction, by: u32) {
+    let wanted = u32::from(wanted.clone());
+    for (code, _, _, verdict) in program {
+        if *code == RETURN && *verdict == wanted {
+            *verdict = by;
+        }
+    }
+}
+
+/// What stands before the main program: numbers that were not there when this was built, and x32's.
+/// A foreign architecture goes on to seccompiler's own check, which kills.
+fn prologue(machine: Machine) -> Vec<Instruction> {
+    let unknown = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs();
+    let x32: &[Instruction] = match machine {
+        // −1 is what tracers and tests ask for to get ENOSYS.
+        Machine::X86_64 => &[
+            (IF_EQUAL, 2, 0, u32::MAX),
+            (IF_AT_LEAST, 0, 1, X32),
+            (RETURN, 0, 0, libc::SECCOMP_RET_KILL_PROCESS),
+        ],
+        Machine::Aarch64 => &[],
+    };
+    let tail = u8::try_from(x32.len() + 1).expect("four instructions at most");
+    let mut prologue = vec![
+        (LOAD, 0, 0, ARCHITECTURE),
+        (IF_EQUAL, 0, tail + 2, machine.audit()),
+        (LOAD, 0, 0, NUMBER),
+        (IF_GREATER, 0, tail, machine.last()),
+    ];
+    prologue.extend_from_slice(x32);
+    prologue.push((RETURN, 0, 0, unknown));
+    prologue
+}
+
+/// Which arguments tell an allowed use of a call from another one.
+fn telling(profile: &Profile, machine: Machine) -> BTreeMap<u32, Vec<u8>> {
+    let mut telling = BTreeMap::<u32, Vec<u8>>::new();
+    for group in profile.groups.iter().filter(|group| group.verdict == Verdict::Allow) {
+        for number in group.calls.iter().filter_map(|call| machine.number(call)) {
+            for condition in &group.when {
+                let arguments = telling.entry(number).or_default();
+                if !arguments.contains(&condition.arg) {
+                    arguments.push(condition.arg);
+                }
+            }
+        }
+    }
+    telling
+}
+
+#[cfg(test)]
+#[path = "compile_tests.rs"]
+mod tests;

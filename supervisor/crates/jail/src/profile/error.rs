@@ -1,0 +1,53 @@
+//! Why a profile is refused.
+
+/// Why a profile is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProfileError {
+    /// The file is too large.
+    #[error("profile {origin}: {bytes} bytes, the most is {limit} (is it a profile? extend a built-in one)")]
+    TooLarge {
+        /// Its path or name.
+        origin: String,
+        /// How large it is.
+        bytes: usize,
+        /// How large it may be.
+        limit: usize,
+    },
+    /// Something in the file is wrong.
+    #[error("profile {origin}, line {line}: {problem}")]
+    Line {
+        /// Its path or name.
+        origin: String,
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong there and what to do about it.
+        problem: String,
+    },
+    /// The profile as a whole is wrong.
+    #[error("profile {origin}: {problem}")]
+    Whole {
+        /// Its path or name.
+        origin: String,
+        /// What is wrong and what to do about it.
+        problem: String,
+    },
+}
+
+impl ProfileError {
+    pub(super) fn whole(origin: &str, problem: impl Into<String>) -> Self {
+        Self::Whole { origin: shown(origin), problem: problem.into() }
+    }
+}
+
+/// The most characters of the file's own words in one message: a name fits, a file does not.
+const SHOWN_MAX_CHARS: usize = 200;
+
+/// Text of a file, fit for a message: bounded, and free of control characters.
+pub(super) fn shown(text: &str) -> String {
+    let mut shown: String =
+        text.chars().take(SHOWN_MAX_CHARS).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.chars().nth(SHOWN_MAX_CHARS).is_some() {
+        shown.push('…');
+    }
+    shown
+}

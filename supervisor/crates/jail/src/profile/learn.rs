@@ -1,0 +1,114 @@
+//! Learning what a program needs: calls outside its profile are let through, and noted here.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::retry_on_intr;
+
+use super::Compiled;
+use super::calls::Machine;
+use crate::sys::seccomp::{self, Notification};
+
+/// The most ways of using one call that are told apart; further ones are let through unnoted. The built-in
+/// profiles name at most some thirty values of one argument.
+const WAYS_MAX: usize = 64;
+
+/// A use of a system call outside the profile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Used {
+    /// The call, as the kernel names it; `None` for a number without a name.
+    pub name: Option<&'static str>,
+    /// Its number on this machine.
+    pub number: u32,
+    /// For calls that the profile opens in part: the deciding arguments (position from 0, low 32 bits).
+    pub arguments: Vec<(u8, u32)>,
+    /// How often it was made.
+    pub times: u64,
+}
+
+/// By number and deciding arguments: how often.
+type Noted = BTreeMap<u32, BTreeMap<Vec<(u8, u32)>, u64>>;
+
+/// Answers the filter of a program that learns, on a thread of its own, until no process is bound to the filter
+/// any more. Dropping it does not end that: a call that nobody answers would fail with ENOSYS.
+#[derive(Debug)]
+pub struct Learner {
+    noted: Arc<Mutex<Noted>>,
+    answering: JoinHandle<()>,
+}
+
+impl Learner {
+    pub(crate) fn start(listener: OwnedFd, profile: &Compiled) -> io::Result<Self> {
+        let noted = Arc::new(Mutex::new(Noted::new()));
+        let (to, telling) = (Arc::clone(&noted), profile.telling.clone());
+        let answering = thread::Builder::new().name("jail-learn".into()).spawn(move || {
+            while let Some(told) = next(&listener) {
+                note(&to, &told, &telling);
+                // Its maker may have been killed by now, which is nothing to us.
+                let _ = seccomp::let_through(listener.as_fd(), told.id);
+            }
+        })?;
+        Ok(Self { noted, answering })
+    }
+
+    /// What was used so far, in the order of the calls' numbers.
+    pub fn used(&self) -> Vec<Used> {
+        used(&self.noted)
+    }
+
+    /// Waits until the last process under the filter has ended, and says what was used. Blocking, as long as
+    /// the program runs.
+    pub fn finish(self) -> Vec<Used> {
+        // It does not panic, and what it noted before would stand all the same.
+        let _ = self.answering.join();
+        used(&self.noted)
+    }
+}
+
+fn used(noted: &Mutex<Noted>) -> Vec<Used> {
+    let machine = Machine::native("").ok();
+    let noted = noted.lock().unwrap_or_else(PoisonError::into_inner);
+    let ways = noted.iter().flat_map(|(number, ways)| ways.iter().map(move |way| (*number, way)));
+    let used = ways.map(|(number, (arguments, times))| Used {
+        name: machine.and_then(|machine| machine.name(number)),
+        number,
+        arguments: arguments.clone(),
+        times: *times,
+    });
+    used.collect()
+}
+
+/// The next call that waits for an answer; `None` when nobody is left who could make one.
+fn next(listener: &OwnedFd) -> Option<Notification> {
+    loop {
+        let mut polled = [PollFd::new(listener, PollFlags::IN)];
+        retry_on_intr(|| poll(&mut polled, None)).ok()?;
+        let ready = polled[0].revents();
+        if !ready.contains(PollFlags::IN) {
+            return None;
+        }
+        match seccomp::next_notification(listener.as_fd()) {
+            Ok(told) => return Some(told),
+            // Its maker was killed or interrupted between the two.
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::Interrupted) => {}
+            Err(_) => return None,
+        }
+    }
+}
+
+fn note(noted: &Mutex<Noted>, told: &Notification, telling: &BTreeMap<u32, Vec<u8>>) {
+    let low = |value: u64| u32::try_from(value & u64::from(u32::MAX)).expect("it was cut to 32 bits");
+    let argument = |at: &u8| Some((*at, low(*told.arguments.get(usize::from(*at))?)));
+    let way = telling.get(&told.number).map(|places| places.iter().filter_map(argument).collect());
+    let mut noted = noted.lock().unwrap_or_else(PoisonError::into_inner);
+    let ways = noted.entry(told.number).or_default();
+    if ways.len() < WAYS_MAX {
+        *ways.entry(way.unwrap_or_default()).or_default() += 1;
+    } else if let Some(times) = ways.get_mut(&way.unwrap_or_default()) {
+        *times += 1;
+    }
+}

@@ -1,0 +1,165 @@
+//! Which system calls a program may make.
+//!
+//! A profile is a TOML file. Those that are built in lie in `profiles/` beside the sources, each call with a
+//! reason; an operator's own extends one of them, or stands alone:
+//!
+//! ```toml
+//! description = "strict, and what our indexer needs"
+//! extends = "strict"           # one that is built in; without it, nothing is allowed but what is named here
+//! default = "errno"            # what is not allowed fails with EPERM; "kill" ends the process
+//! landlock_abi = 2             # the Landlock version that it asks of the kernel
+//!
+//! [[allow]]
+//! why = "one sentence"         # for whoever reads the file next
+//! calls = ["prctl"]
+//! when = [                     # all of these hold, compared in the low 32 bits of the argument (from 0)
+//!     { arg = 0, is = [1, 2] },                # one of these
+//!     { arg = 1, mask = 0xf, is = [3] },       # one of these, in the bits of the mask
+//!     { arg = 2, is_not = [4, 5] },            # none of these
+//!     { arg = 3, any_bit = 0x30 },             # at least one of these bits is set
+//!     { arg = 4, is_not = [0], wide = true },  # compared in all 64 bits, for pointers
+//! ]
+//!
+//! [[answer]]
+//! why = "one sentence"
+//! calls = ["ioctl"]            # what is left of it by all `allow` together fails …
+//! errno = "ENOTTY"             # … with this
+//! ```
+//!
+//! Allowing is a union: a profile that extends another can open more of a call, never less. Before any of it
+//! comes `profiles/never.toml`, which is not a profile but what none of them opens.
+//!
+//! A call whose number is above all that this build knows is answered with ENOSYS, as an older kernel would:
+//! what libraries try first, they go without then. Calls of another architecture (32 bit, x32) end the process.
+
+mod beside;
+mod calls;
+mod compile;
+mod error;
+mod learn;
+mod learned;
+mod rule;
+mod text;
+mod tree;
+
+use std::collections::BTreeMap;
+use std::sync::{LazyLock, OnceLock};
+
+use serde::{Deserialize, Serialize};
+
+pub use self::error::ProfileError;
+pub use self::learn::{Learner, Used};
+pub(crate) use beside::{refuse_hidden_modes, refuse_uncounted};
+
+use self::calls::Machine;
+use self::rule::{Group, Refusal};
+use crate::spec::Network;
+
+/// A profile as the stage loads it: made by the supervisor, for one machine architecture and one network.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Compiled {
+    /// The profile's name, for messages.
+    pub name: String,
+    /// BPF programs, each a list of instructions as the kernel's `sock_filter`, loaded in this order.
+    pub filters: Vec<Vec<Instruction>>,
+    /// The Landlock ABI that the kernel must have at least.
+    pub landlock_abi: u32,
+    /// Whether calls outside the profile are let through and told to the supervisor.
+    pub learn: bool,
+    /// For learning: the numbers of calls of which the profile allows a part, and which arguments decide.
+    pub telling: BTreeMap<u32, Vec<u8>>,
+}
+
+/// One BPF instruction: code, jump if true, jump if false, constant.
+pub type Instruction = (u16, u8, u8, u32);
+
+/// A parsed profile.
+#[derive(Debug, Clone)]
+pub struct Profile {
+    name: String,
+    description: String,
+    /// The built-in profile that it extends.
+    extends: Option<String>,
+    default: Refusal,
+    landlock_abi: u32,
+    /// Its own and those of the profile that it extends.
+    groups: Vec<Group>,
+}
+
+/// The files that are built in.
+const BUILT_IN: &[(&str, &str)] = &[
+    ("strict", include_str!("../../profiles/strict.toml")),
+    ("ports", include_str!("../../profiles/ports.toml")),
+    ("wide", include_str!("../../profiles/wide.toml")),
+];
+
+/// What no profile opens, looked at before each.
+static NEVER: LazyLock<Profile> = LazyLock::new(|| {
+    text::read(include_str!("../../profiles/never.toml"), "never")
+        .expect("the file is part of the program, and a test reads it")
+});
+
+impl Profile {
+    /// The built-in profile of this name: see [`Profile::names`].
+    pub fn builtin(name: &str) -> Option<Self> {
+        static PARSED: [OnceLock<Profile>; BUILT_IN.len()] = [const { OnceLock::new() }; BUILT_IN.len()];
+        let at = BUILT_IN.iter().position(|(known, _)| *known == name)?;
+        let (name, text) = BUILT_IN[at];
+        // One that extends another asks for that other while it is being read, hence a lock for each.
+        let parsed = PARSED[at].get_or_init(|| {
+            Self::parse(text, name).expect("the files are part of the program, and a test reads them")
+        });
+        Some(parsed.clone())
+    }
+
+    /// The file of a built-in profile as it is, for who wants to read it before writing one.
+    pub fn builtin_text(name: &str) -> Option<&'static str> {
+        BUILT_IN.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+    }
+
+    /// The names of the built-in profiles, the default one first.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        BUILT_IN.iter().map(|(name, _)| *name)
+    }
+
+    /// Reads a profile. `origin` is the path of its file, or its name: messages begin with it, and the profile
+    /// is called by its last part without the ending.
+    pub fn parse(text: &str, origin: &str) -> Result<Self, ProfileError> {
+        text::parse(text, origin)
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it is for, in one line.
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// The filter for this machine and this network. Takes a millisecond or two.
+    ///
+    /// Named ports need Landlock ABI 4, whatever the profile asks: then that is asked for.
+    pub fn compile(&self, network: &Network) -> Result<Compiled, ProfileError> {
+        compile::compile(self, network, Machine::native(&self.name)?, false)
+    }
+
+    /// The same, but calls outside the profile are let through and told: see [`Learner`]. What no profile opens
+    /// stays closed.
+    pub fn compile_learning(&self, network: &Network) -> Result<Compiled, ProfileError> {
+        compile::compile(self, network, Machine::native(&self.name)?, true)
+    }
+
+    /// A profile that extends this one by what was used while learning. `command` is named in its reasons.
+    ///
+    /// Whoever uses it should read it first: what was used is not what was needed.
+    pub fn learned(&self, used: &[Used], command: &str) -> String {
+        learned::text(self, used, command)
+    }
+}
+
+#[cfg(test)]
+mod simulate;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,128 @@
+//! What a profile consists of: groups of calls, and conditions on their arguments.
+
+use seccompiler::{BackendError, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompRule};
+
+use crate::spec::Network;
+
+/// What becomes of a call that is not allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Refusal {
+    /// EPERM.
+    #[default]
+    Errno,
+    /// The process is killed.
+    Kill,
+}
+
+/// Calls that one reason covers.
+#[derive(Debug, Clone)]
+pub(super) struct Group {
+    pub(super) why: String,
+    /// As the tables of names have them.
+    pub(super) calls: Vec<&'static str>,
+    pub(super) verdict: Verdict,
+    /// All of these hold. None: always.
+    pub(super) when: Vec<Condition>,
+    /// The networks that it is about. None: all.
+    pub(super) networks: Vec<Kind>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Allow,
+    /// Fails with this number; `None` is the profile's default.
+    Answer(Option<i32>),
+}
+
+/// A network without its ports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Kind {
+    None,
+    Loopback,
+    Host,
+}
+
+impl Group {
+    pub(super) fn concerns(&self, network: &Network) -> bool {
+        let kind = match network {
+            Network::None => Kind::None,
+            Network::Loopback => Kind::Loopback,
+            Network::Host { .. } => Kind::Host,
+        };
+        self.networks.is_empty() || self.networks.contains(&kind)
+    }
+}
+
+/// One argument and what it must be.
+#[derive(Debug, Clone)]
+pub(super) struct Condition {
+    /// From 0 to 5.
+    pub(super) arg: u8,
+    /// Whether all 64 bits count, which is for pointers; otherwise the low 32 do.
+    pub(super) wide: bool,
+    pub(super) test: Test,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Test {
+    /// One of these, in the bits of the mask.
+    Is { mask: u32, values: Vec<u32> },
+    /// None of these.
+    IsNot(Vec<u32>),
+    /// At least one of these bits is set.
+    AnyBit(u32),
+}
+
+impl Condition {
+    /// How many alternatives it stands for.
+    pub(super) fn alternatives(&self) -> usize {
+        match &self.test {
+            Test::Is { values, .. } => values.len(),
+            Test::IsNot(_) => 1,
+            Test::AnyBit(bits) => bits.count_ones() as usize,
+        }
+    }
+
+    /// Each alternative as conditions that must hold together.
+    fn compiled(&self) -> Result<Vec<Vec<SeccompCondition>>, BackendError> {
+        // Nearly all arguments that are worth a condition are 32 bits wide in the kernel, which drops the rest. To
+        // compare more of them would let a program past a refusal by setting bits that nobody reads.
+        let width = || if self.wide { SeccompCmpArgLen::Qword } else { SeccompCmpArgLen::Dword };
+        let one = |operator, value: u32| SeccompCondition::new(self.arg, width(), operator, value.into());
+        match &self.test {
+            Test::Is { mask: u32::MAX, values } => {
+                values.iter().map(|value| Ok(vec![one(SeccompCmpOp::Eq, *value)?])).collect()
+            }
+            Test::Is { mask, values } => {
+                let operator = || SeccompCmpOp::MaskedEq((*mask).into());
+                values.iter().map(|value| Ok(vec![one(operator(), *value)?])).collect()
+            }
+            Test::IsNot(values) => {
+                let all: Result<_, _> = values.iter().map(|value| one(SeccompCmpOp::Ne, *value)).collect();
+                Ok(vec![all?])
+            }
+            Test::AnyBit(bits) => (0..u32::BITS)
+                .map(|place| 1_u32 << place)
+                .filter(|bit| bits & bit != 0)
+                .map(|bit| Ok(vec![one(SeccompCmpOp::MaskedEq(bit.into()), bit)?]))
+                .collect(),
+        }
+    }
+}
+
+/// The rules that together say what the conditions say: one that holds is enough. None, if there are no conditions.
+pub(super) fn rules(when: &[Condition]) -> Result<Vec<SeccompRule>, BackendError> {
+    if when.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut all: Vec<Vec<SeccompCondition>> = vec![Vec::new()];
+    for condition in when {
+        let alternatives = condition.compiled()?;
+        all = all
+            .iter()
+            .flat_map(|before| alternatives.iter().map(|more| [before.as_slice(), more.as_slice()].concat()))
+            .collect();
+    }
+    all.into_iter().map(SeccompRule::new).collect()
+}

@@ -1,0 +1,64 @@
+//! What the kernel does with loaded filters, for tests: of any machine, without loading anything.
+
+use super::Instruction;
+use super::calls::Machine;
+
+/// A system call as filters see it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Call {
+    pub(super) number: u32,
+    pub(super) audit: u32,
+    pub(super) arguments: [u64; 6],
+}
+
+impl Call {
+    pub(super) fn new(machine: Machine, name: &str, arguments: &[u64]) -> Self {
+        let mut all = [0; 6];
+        all[..arguments.len()].copy_from_slice(arguments);
+        Self { number: machine.number(name).unwrap(), audit: machine.audit(), arguments: all }
+    }
+
+    fn word(&self, offset: u32) -> u32 {
+        match offset {
+            0 => self.number,
+            4 => self.audit,
+            16..64 => {
+                let argument = self.arguments[(offset as usize - 16) / 8];
+                if offset.is_multiple_of(8) { argument as u32 } else { (argument >> 32) as u32 }
+            }
+            _ => panic!("a filter loads from {offset}"),
+        }
+    }
+}
+
+/// What the kernel would do: the gravest action, the latest program's where several are equally grave.
+pub(super) fn verdict(filters: &[Vec<Instruction>], call: &Call) -> u32 {
+    let mut worst = libc::SECCOMP_RET_ALLOW;
+    for program in filters.iter().rev() {
+        let verdict = run(program, call);
+        let gravity = |verdict: u32| (verdict & libc::SECCOMP_RET_ACTION_FULL) as i32;
+        if gravity(verdict) < gravity(worst) {
+            worst = verdict;
+        }
+    }
+    worst
+}
+
+fn run(program: &[Instruction], call: &Call) -> u32 {
+    let (mut at, mut word) = (0, 0_u32);
+    loop {
+        let (code, jt, jf, k) = program[at];
+        let jump = |holds: bool| usize::from(if holds { jt } else { jf });
+        at += 1;
+        match code {
+            0x20 => word = call.word(k),
+            0x54 => word &= k,
+            0x05 => at += k as usize,
+            0x15 => at += jump(word == k),
+            0x25 => at += jump(word > k),
+            0x35 => at += jump(word >= k),
+            0x06 => return k,
+            _ => panic!("a filter has the instruction {code:#x}"),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Which system calls the program may make.
+
+use std::fs;
+
+use super::request::Plan;
+use super::step::StepError;
+use crate::profile::{refuse_hidden_modes, refuse_uncounted};
+use crate::report::Status;
+use crate::sys::seccomp;
+use crate::view::Access;
+
+/// Loads the profile's filters, and reads back that they hold. What comes after this step must be in every
+/// profile; `profile::text::NEEDED` lists it.
+pub(super) fn load(plan: &Plan) -> Result<Option<Status>, StepError> {
+    let Some(isolation) = &plan.spec.isolation else {
+        return Ok(Some(Status::Missing("not asked for".into())));
+    };
+    let profile = &isolation.profile;
+    let Some((last, first)) = profile.filters.split_last() else {
+        return Err(StepError::new(format!(
+            "the profile `{}` has no filter (compile it for this machine)",
+            profile.name
+        )));
+    };
+    let failed = |error| {
+        let what = format!("cannot load the filter of the profile `{}`", profile.name);
+        StepError::io(
+            &what,
+            &error,
+            "a kernel with CONFIG_SECCOMP_FILTER is needed, and a container that allows seccomp",
+        )
+    };
+    if plan.group.is_none() {
+        seccomp::load(&refuse_uncounted()).map_err(failed)?;
+    }
+    if isolation.view.shown.iter().any(|shown| shown.access == Access::Write) {
+        seccomp::load(&refuse_hidden_modes()).map_err(failed)?;
+    }
+    for filter in first {
+        seccomp::load(filter).map_err(failed)?;
+    }
+    if profile.learn {
+        let listener = seccomp::load_with_listener(last).map_err(failed)?;
+        plan.listener
+            .set(listener)
+            .map_err(|_| StepError::new("the filter was loaded twice; please report this"))?;
+    } else {
+        seccomp::load(last).map_err(failed)?;
+    }
+    if loaded() == Some(false) {
+        return Err(StepError::new(
+            "the kernel took the filter, but says that there is none; please report this",
+        ));
+    }
+    Ok(Some(if profile.learn {
+        Status::StandIn("learning: calls outside the profile are let through and noted".into())
+    } else {
+        Status::Enforced
+    }))
+}
+
+/// What the kernel says of this thread; `None` where there is no /proc to ask.
+fn loaded() -> Option<bool> {
+    let status = fs::read_to_string("/proc/thread-self/status").ok()?;
+    let mode = status.lines().find_map(|line| line.strip_prefix("Seccomp:"))?;
+    Some(mode.trim() == "2")
+}

@@ -1,0 +1,64 @@
+//! Joining the program's cgroup.
+
+use std::fs::File;
+use std::os::fd::AsRawFd as _;
+
+use rustix::fs::fstatfs;
+
+use super::request::Plan;
+use super::root::PROC_ADVICE;
+use super::step::StepError;
+use super::watch;
+use crate::report::Status;
+
+/// How to get a cgroup.
+const DELEGATE: &str = "give the supervisor a cgroup: Delegate=yes in its service";
+
+/// What moves the process that writes it.
+const OURSELVES: &[u8] = b"0";
+
+/// What the kernel calls the file system of cgroups (CGROUP2_SUPER_MAGIC in linux/magic.h).
+const CGROUP_FS: u64 = 0x6367_7270;
+
+/// Goes into the cgroup that was given, and everything that is forked later with it.
+pub(super) fn join(plan: &Plan) -> Result<Option<Status>, StepError> {
+    let Some(procs) = &plan.group else { return Ok(None) };
+    // A line of the report depends on it, so a file of another kind must not pass for one.
+    let kind = fstatfs(procs).map(|fs| fs.f_type as u64);
+    if kind != Ok(CGROUP_FS) {
+        return Err(StepError::new("what was given is no cgroup.procs (please report this)"));
+    }
+    rustix::io::write(procs, OURSELVES).map_err(|errno| {
+        let advice = match errno {
+            rustix::io::Errno::NODEV => "it was removed meanwhile; start the plugin again",
+            rustix::io::Errno::AGAIN => "its process limit is reached; raise limits.nproc",
+            rustix::io::Errno::BUSY => "something made groups below it; remove them",
+            _ => "the supervisor and the group must lie in one delegated subtree: set Delegate=yes in the service",
+        };
+        StepError::errno("cannot join the cgroup", errno.raw_os_error(), advice)
+    })?;
+    let _ = plan.shares_cpu.set(has_cpu_controller(procs));
+    Ok(Some(Status::Enforced))
+}
+
+/// Whether the cgroup has a share of the cores: the file that says it lies beside the one that was given.
+fn has_cpu_controller(procs: &File) -> bool {
+    let procs = std::fs::read_link(format!("/proc/self/fd/{}", procs.as_raw_fd()));
+    procs.is_ok_and(|procs| procs.with_file_name("cpu.weight").exists())
+}
+
+/// What stands in for a cgroup: a watch on the memory of everything in the process namespace.
+pub(super) fn stand_in(plan: &Plan) -> Result<Option<Status>, StepError> {
+    if plan.group.is_some() {
+        return Ok(None);
+    }
+    if plan.namespaces.get().is_none() {
+        return Ok(Some(Status::Missing(format!("only each process is limited ({DELEGATE})"))));
+    }
+    let proc = watch::open_proc().map_err(|errno| {
+        let advice = format!("{PROC_ADVICE}; or {DELEGATE}");
+        StepError::errno("cannot watch the memory of its processes", errno.raw_os_error(), &advice)
+    })?;
+    plan.watched.set(proc).expect("this step is taken once");
+    Ok(Some(Status::StandIn(format!("{} ({DELEGATE})", watch::means(&plan.spec.limits)))))
+}

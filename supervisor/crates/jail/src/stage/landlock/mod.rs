@@ -1,0 +1,196 @@
+//! Landlock: what the program may do with the files that it sees, once more, and as far as the kernel offers it
+//! with TCP ports, abstract sockets and signals.
+//!
+//! Its rules are made of the same view as the private root and stand on their own: should a mount be wrong, or
+//! should there be no namespaces at all, they still hold. They hold for all that the program starts, and nobody
+//! can loosen them. What they do not do:
+//!
+//! - They are about opening and executing. Memory may be mapped executable from a file that may only be read, so
+//!   that `ld.so FILE` runs it; in the private root the mount forbids that (noexec).
+//! - Rights of a directory hold for all below it: what is shown to be written below something that may be
+//!   executed may be executed too, as far as Landlock goes.
+//! - Sockets that have a path are not covered before ABI 9 (Linux 7.1), and no mount, read-only or not, keeps a
+//!   program from connecting to one that it sees. UDP is covered in none.
+//!
+//! The library can make the best of any kernel and say that all went well. Here every right is asked for as a
+//! hard requirement, and afterwards something is tried that must fail.
+
+mod probe;
+mod rules;
+
+use landlock::{
+    ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, NetPort, Ruleset, RulesetAttr as _,
+    RulesetCreated, RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope,
+};
+
+use super::request::Plan;
+use super::step::StepError;
+use crate::report::Status;
+use crate::spec::{Isolation, Network};
+use crate::sys;
+
+/// The least ABI that is worth having, which Debian 12's kernel offers (Linux 5.19): before it, files could be
+/// linked and renamed nowhere but inside one directory, which breaks package caches of every kind.
+const LEAST_ABI: u32 = 2;
+
+/// Truncating is covered from this one on (Linux 6.2).
+const TRUNCATE_ABI: u32 = 3;
+/// TCP ports are covered from this one on (Linux 6.7).
+const PORTS_ABI: u32 = 4;
+/// Commands to devices are covered from this one on (Linux 6.10).
+const IOCTL_ABI: u32 = 5;
+/// Abstract sockets and signals are covered from this one on (Linux 6.12).
+const SCOPES_ABI: u32 = 6;
+/// Whether denials go to the audit log can be said from this one on (Linux 6.15).
+const LOG_ABI: u32 = 7;
+/// Connecting to sockets that have a path is covered from this one on (Linux 7.1).
+const SOCKETS_ABI: u32 = 9;
+
+/// Puts the rules of its view and network on this process, for good.
+pub(super) fn restrict(plan: &Plan) -> Result<Option<Status>, StepError> {
+    let Some(isolation) = plan.isolation() else { return Ok(Some(Status::Missing("not asked for".into()))) };
+    let abi = kernel_abi()?;
+    enough(abi, isolation)?;
+
+    let ruleset = ruleset(abi, &isolation.network).map_err(|error| failed(&error))?;
+    let (ruleset, granted) = rules::files(ruleset, known(abi), plan, isolation)?;
+    let mut ruleset = ports(ruleset, &isolation.network).map_err(|error| failed(&error))?;
+    if abi >= LOG_ABI {
+        // Our own proof is no attack, and nobody should find one in the log at each start.
+        ruleset = ruleset.log_same_exec(false).map_err(|error| failed(&error))?;
+    }
+    let probes = probe::choose(&granted, plan.private.get().is_some())?;
+    let status = ruleset.restrict_self().map_err(|error| failed(&error))?;
+    if status.ruleset != RulesetStatus::FullyEnforced || !status.no_new_privs {
+        return Err(StepError::new(format!("it holds in part only: {status:?} (please report this)")));
+    }
+    probe::prove(&probes)?;
+    Ok(Some(account(abi, isolation)))
+}
+
+/// What the kernel speaks.
+fn kernel_abi() -> Result<u32, StepError> {
+    let error = match sys::landlock_abi() {
+        Ok(abi) => return Ok(u32::try_from(abi).unwrap_or(0)),
+        Err(error) => error,
+    };
+    Err(match error.raw_os_error() {
+        Some(libc::EOPNOTSUPP) => StepError::new(
+            "the kernel has it, but not switched on (add `landlock` to the kernel parameter lsm=, or set \
+             sandbox.mode to best-effort)",
+        ),
+        Some(libc::ENOSYS) => StepError::new(
+            "the kernel has no Landlock, or a filter hides it (use Linux 5.19 or newer with \
+             CONFIG_SECURITY_LANDLOCK; in a container, allow the landlock calls)",
+        ),
+        _ => StepError::io("the kernel does not say what it offers", &error, FILTER_ADVICE),
+    })
+}
+
+/// What stands in the way when a kernel that has Landlock refuses it.
+const FILTER_ADVICE: &str = "a filter is in the way: allow landlock_create_ruleset, landlock_add_rule and \
+                             landlock_restrict_self in the service's SystemCallFilter or the container";
+
+/// Whether the kernel has what was asked for.
+fn enough(abi: u32, isolation: &Isolation) -> Result<(), StepError> {
+    let profile = &isolation.profile;
+    let lists_ports = matches!(
+        &isolation.network,
+        Network::Host { connect: Some(_), .. } | Network::Host { bind: Some(_), .. }
+    );
+    if abi < profile.landlock_abi {
+        Err(StepError::new(format!(
+            "kernel has ABI {abi}, profile `{}` asks {} (use a newer kernel, or another profile)",
+            profile.name, profile.landlock_abi
+        )))
+    } else if lists_ports && abi < PORTS_ABI {
+        Err(StepError::new(format!(
+            "kernel has ABI {abi}, a list of ports asks {PORTS_ABI} (use Linux 6.7 or newer, or allow every port)"
+        )))
+    } else if abi < LEAST_ABI {
+        Err(StepError::new(format!(
+            "kernel has ABI {abi}, every profile asks {LEAST_ABI} (use Linux 5.19 or newer, or set sandbox.mode \
+             to best-effort)"
+        )))
+    } else {
+        Ok(())
+    }
+}
+
+/// What both the kernel and the library know.
+fn known(abi: u32) -> ABI {
+    ABI::from(i32::try_from(abi).unwrap_or(i32::MAX))
+}
+
+/// An empty set of rules, which forbids all that the kernel can forbid.
+fn ruleset(abi: u32, network: &Network) -> Result<RulesetCreated, RulesetError> {
+    let known = known(abi);
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(known))?;
+    let (connect, bind) = match network {
+        // The empty namespace forbids it too; this holds where there is none.
+        Network::None => (true, true),
+        Network::Loopback => (false, false),
+        Network::Host { connect, bind } => (connect.is_some(), bind.is_some()),
+    };
+    if connect && abi >= PORTS_ABI {
+        ruleset = ruleset.handle_access(AccessNet::ConnectTcp)?;
+    }
+    if bind && abi >= PORTS_ABI {
+        ruleset = ruleset.handle_access(AccessNet::BindTcp)?;
+    }
+    if abi >= SCOPES_ABI {
+        ruleset = ruleset.scope(Scope::from_all(known))?;
+    }
+    ruleset.create()
+}
+
+/// The rules of the ports that are listed. Port 0, with which a program has the kernel choose one to listen on,
+/// is a port like any other here.
+fn ports(mut ruleset: RulesetCreated, network: &Network) -> Result<RulesetCreated, RulesetError> {
+    let Network::Host { connect, bind } = network else { return Ok(ruleset) };
+    for port in connect.iter().flatten() {
+        ruleset = ruleset.add_rule(NetPort::new(*port, AccessNet::ConnectTcp))?;
+    }
+    for port in bind.iter().flatten() {
+        ruleset = ruleset.add_rule(NetPort::new(*port, AccessNet::BindTcp))?;
+    }
+    Ok(ruleset)
+}
+
+fn failed(error: &RulesetError) -> StepError {
+    StepError::new(format!("{error} ({FILTER_ADVICE})"))
+}
+
+/// What holds, on a kernel that has enough.
+fn account(abi: u32, isolation: &Isolation) -> Status {
+    let ports = matches!(isolation.network, Network::None).then_some((PORTS_ABI, "TCP ports"));
+    let lacking: Vec<_> = [
+        Some((TRUNCATE_ABI, "truncating")),
+        ports,
+        Some((IOCTL_ABI, "device commands")),
+        Some((SCOPES_ABI, "abstract sockets and signals")),
+    ]
+    .into_iter()
+    .flatten()
+    .filter(|(since, _)| abi < *since)
+    .map(|(_, what)| what)
+    .collect();
+    let mut texts = Vec::new();
+    if !lacking.is_empty() {
+        let lacking = lacking.join(", ");
+        texts.push(format!("{lacking} are left to the other layers (Linux 6.12 covers them)"));
+    }
+    if isolation.view.may_hold_sockets && abi < SOCKETS_ABI {
+        texts.push("sockets below what it may read can be connected to (Linux 7.1 covers that)".to_owned());
+    }
+    if texts.is_empty() {
+        return Status::Enforced;
+    }
+    Status::StandIn(format!("kernel has ABI {abi}: {}", texts.join("; ")))
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,64 @@
+//! The proof that it holds: something that could be done before, is allowed by no rule, and must fail now. A
+//! filter that lets the kernel's calls seem to succeed would be found by nothing else.
+
+use rustix::fs::{Mode, OFlags, fstat, open};
+use rustix::io::Errno;
+
+use super::rules::Inode;
+use crate::stage::step::StepError;
+use crate::view::PROOF;
+
+/// Directories that everybody may list on an ordinary machine, and that no rule is made for: a rule for the first
+/// would allow everything.
+const DIRECTORIES: [&str; 2] = ["/", "/dev"];
+
+/// What to try, of that which can be done now.
+pub(super) fn choose(granted: &[Inode], private_root: bool) -> Result<Vec<&'static str>, StepError> {
+    if private_root {
+        return match read(PROOF) {
+            Ok(_) => Ok(vec![PROOF]),
+            Err(errno) => {
+                let what = format!("cannot read {PROOF}, by which it is proven");
+                Err(StepError::errno(&what, errno.raw_os_error(), "please report this"))
+            }
+        };
+    }
+    let mut chosen = Vec::new();
+    for directory in DIRECTORIES {
+        if read(directory).is_ok_and(|inode| !granted.contains(&inode)) {
+            chosen.push(directory);
+        }
+    }
+    if chosen.is_empty() {
+        return Err(StepError::new(
+            "that it holds cannot be tried, as neither / nor /dev can be listed (allow its uid to list /)",
+        ));
+    }
+    Ok(chosen)
+}
+
+/// Tries it again.
+pub(super) fn prove(chosen: &[&str]) -> Result<(), StepError> {
+    for path in chosen {
+        match read(path) {
+            Err(Errno::ACCESS) => {}
+            Ok(_) => {
+                return Err(StepError::new(format!(
+                    "the kernel says that it holds, but {path} can still be read (does a filter in the \
+                     container or service fake landlock_restrict_self? allow it)"
+                )));
+            }
+            Err(errno) => {
+                let what = format!("the proof that it holds went wrong at {path}");
+                return Err(StepError::errno(&what, errno.raw_os_error(), "try again"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Opens a file as `cat` would, or a directory as `ls`.
+fn read(path: &str) -> Result<Inode, Errno> {
+    let opened = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    Ok(Inode::of(&fstat(&opened)?))
+}

@@ -1,0 +1,129 @@
+//! Namespaces of the program's own.
+//!
+//! The stage itself only changes what its children will get: its next child is the first process of the new
+//! process numbers, and is our monitor.
+
+use std::fs;
+use std::io;
+
+use nix::sched::{CloneFlags, unshare};
+use rustix::process::{getegid, geteuid};
+use rustix::thread::{CapabilitySet, capabilities};
+
+use super::request::Plan;
+use super::step::StepError;
+use crate::report::Status;
+use crate::spec::Network;
+
+/// The host name inside: the same for every program, so that it tells nothing about the machine.
+const HOST_NAME: &str = "plugin";
+
+/// Namespaces that the stage's next child will live in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Held {
+    /// Whether a user namespace is among them: the program's capabilities and limits are its own then, and its
+    /// uid is the supervisor's.
+    pub(super) user: bool,
+}
+
+/// What a report says about a protection that stands on namespaces and has none.
+pub(super) fn missing(plan: &Plan) -> Status {
+    Status::Missing(match plan.isolation() {
+        None => "not asked for".into(),
+        Some(_) => "it has no namespaces".into(),
+    })
+}
+
+/// Takes them.
+pub(super) fn take(plan: &Plan) -> Result<Option<Status>, StepError> {
+    let Some(isolation) = plan.isolation() else { return Ok(Some(missing(plan))) };
+    let mut wanted = CloneFlags::CLONE_NEWNS
+        | CloneFlags::CLONE_NEWPID
+        | CloneFlags::CLONE_NEWIPC
+        | CloneFlags::CLONE_NEWUTS
+        | CloneFlags::CLONE_NEWCGROUP;
+    if !matches!(isolation.network, Network::Host { .. }) {
+        wanted |= CloneFlags::CLONE_NEWNET;
+    }
+    let user = !may_administer();
+    if user && plan.spec.identity.is_some() {
+        return Err(StepError::new(
+            "a uid of its own and namespaces together need CAP_SYS_ADMIN (add it to the service's capabilities, \
+             or run the supervisor as an ordinary user)",
+        ));
+    }
+    let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
+    if user && uid == 0 {
+        return Err(StepError::new(
+            "root without CAP_SYS_ADMIN cannot have them (add it to the service's capabilities, or run the \
+             supervisor as an ordinary user)",
+        ));
+    }
+    if user {
+        wanted |= CloneFlags::CLONE_NEWUSER;
+    }
+    unshare(wanted).map_err(|errno| {
+        StepError::errno("cannot have namespaces of its own", errno as i32, &advice(user))
+    })?;
+    if user {
+        map(uid, gid).map_err(|error| {
+            // What has unmapped ids is no longer what the mode is about: it cannot become anything sensible.
+            StepError::io(
+                "cannot map its uid into its user namespace",
+                &error,
+                "is /proc mounted and writable?",
+            )
+            .fatal()
+        })?;
+    }
+    let held = Held { user };
+    plan.namespaces.set(held).expect("this step is taken once");
+    Ok(Some(Status::Enforced))
+}
+
+/// Names the machine as every program's machine is called. In the new namespaces.
+pub(super) fn name_host(plan: &Plan) -> Result<Option<Status>, StepError> {
+    if plan.namespaces.get().is_some() {
+        rustix::system::sethostname(HOST_NAME.as_bytes())
+            .map_err(|errno| StepError::errno("cannot set its host name", errno.raw_os_error(), ""))?;
+    }
+    Ok(None)
+}
+
+/// Whether namespaces can be had without one of users.
+fn may_administer() -> bool {
+    capabilities(None).is_ok_and(|held| held.effective.contains(CapabilitySet::SYS_ADMIN))
+}
+
+/// Our own uid and gid, as themselves and alone. Who maps a gid must have given up changing groups first.
+fn map(uid: u32, gid: u32) -> io::Result<()> {
+    fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))
+}
+
+/// What to do about a refusal; distributions have three switches for it.
+fn advice(user: bool) -> String {
+    const SWITCHES: &[(&str, &str, &str)] = &[
+        ("/proc/sys/kernel/unprivileged_userns_clone", "0", "sysctl kernel.unprivileged_userns_clone=1"),
+        (
+            "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+            "1",
+            "sysctl kernel.apparmor_restrict_unprivileged_userns=0",
+        ),
+        ("/proc/sys/user/max_user_namespaces", "0", "sysctl user.max_user_namespaces=10000"),
+    ];
+    if !user {
+        return "is the service's RestrictNamespaces or SystemCallFilter in the way?".into();
+    }
+    let is = |path: &str, value: &str| fs::read_to_string(path).is_ok_and(|text| text.trim() == value);
+    match SWITCHES.iter().find(|(path, value, _)| is(path, value)) {
+        Some((_, _, command)) => {
+            format!("run {command}, run the supervisor as root, or set sandbox.mode to best-effort")
+        }
+        None => {
+            "run the supervisor as root, or set sandbox.mode to best-effort; in a container, allow unshare"
+                .into()
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! The network namespace's loopback interface.
+
+use super::namespaces;
+use super::request::Plan;
+use super::step::StepError;
+use crate::report::Status;
+use crate::spec::Network;
+use crate::sys;
+
+/// Gives the program the network that it was granted. In the new namespaces.
+pub(super) fn give(plan: &Plan) -> Result<Option<Status>, StepError> {
+    let (Some(isolation), Some(_)) = (plan.isolation(), plan.namespaces.get()) else {
+        return Ok(Some(namespaces::missing(plan)));
+    };
+    if isolation.network == Network::Loopback {
+        sys::network::bring_loopback_up()
+            .map_err(|error| StepError::io("cannot bring up its loopback interface", &error, ""))?;
+    }
+    Ok(Some(Status::Enforced))
+}

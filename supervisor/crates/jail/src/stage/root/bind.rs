@@ -1,0 +1,98 @@
+//! What is shown of the host's files.
+
+use std::fs::File;
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{FileType, Stat, fstat};
+use rustix::io::Errno;
+use rustix::mount::{MountAttrFlags, OpenTreeFlags, open_tree};
+
+use super::super::step::StepError;
+use super::open;
+use super::tree::{COPY, Kind, Tree, attach};
+use super::{MOUNT_ADVICE, failed};
+use crate::sys;
+use crate::view::{Access, Shown};
+
+/// Shows one entry, unless the host has it not and it is not needed. `inside` tells that it lies in another one.
+pub(super) fn shown(tree: &Tree, shown: &Shown, inside: bool) -> Result<(), StepError> {
+    let from = match open::plainly(&shown.from) {
+        Ok(from) => from,
+        Err(errno) if !shown.needed && open::is_absence(errno) => return Ok(()),
+        Err(errno) => return Err(open::explain(&shown.from, errno)),
+    };
+    mount(tree, from.as_fd(), &shown.at, attributes(shown.access), inside)
+}
+
+/// Shows the checked program at its path: the file that the descriptor is of and no other. The kernel mounts only
+/// what was opened in our own namespace, so it is opened again by the descriptor's path, and compared.
+pub(super) fn program(tree: &Tree, at: &Path, file: &File, inside: bool) -> Result<(), StepError> {
+    let failed = |errno: Errno| {
+        StepError::errno("cannot look at the program's file", errno.raw_os_error(), "is /proc mounted?")
+    };
+    let identity = |stat: Stat| (stat.st_dev, stat.st_ino);
+    let checked = fstat(file).map(identity).map_err(failed)?;
+    let link = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let path = std::fs::read_link(link)
+        .map_err(|error| StepError::io("cannot look at the program's file", &error, "is /proc mounted?"))?;
+    let same = open::plainly(&path)
+        .ok()
+        .filter(|found| fstat(found).map(identity) == Ok(checked))
+        .ok_or_else(|| {
+            StepError::new(format!(
+                "the program is no longer the file {} (it was replaced or removed since it was checked; start it \
+                 again)",
+                path.display()
+            ))
+        })?;
+    mount(tree, same.as_fd(), at, attributes(Access::Execute), inside)
+}
+
+fn attributes(access: Access) -> MountAttrFlags {
+    let always = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+    match access {
+        Access::Read => always | MountAttrFlags::MOUNT_ATTR_RDONLY | MountAttrFlags::MOUNT_ATTR_NOEXEC,
+        Access::Execute => always | MountAttrFlags::MOUNT_ATTR_RDONLY,
+        Access::Write => always | MountAttrFlags::MOUNT_ATTR_NOEXEC,
+    }
+}
+
+fn mount(
+    tree: &Tree,
+    from: BorrowedFd<'_>,
+    at: &Path,
+    attributes: MountAttrFlags,
+    inside: bool,
+) -> Result<(), StepError> {
+    let kind = kind(from).map_err(failed("cannot look at what is to be shown"))?;
+    let refused = |errno: Errno| {
+        StepError::errno(&format!("cannot show {}", at.display()), errno.raw_os_error(), MOUNT_ADVICE)
+    };
+    let mounted = copy(from).map_err(refused)?;
+    sys::mounts::add_attributes(mounted.as_fd(), attributes, true)
+        .map_err(|error| StepError::io(&format!("cannot restrict {}", at.display()), &error, MOUNT_ADVICE))?;
+    if !inside {
+        tree.mount_point(at, kind)?;
+        return tree.mount(mounted.as_fd(), at);
+    }
+    let point = tree.existing(at).map_err(|errno| {
+        StepError::errno(
+            &format!("cannot show {} inside of what is shown above it", at.display()),
+            errno.raw_os_error(),
+            "the same path must be there on the host, without a symbolic link on the way",
+        )
+    })?;
+    attach(mounted.as_fd(), point.as_fd(), "").map_err(refused)
+}
+
+fn kind(file: BorrowedFd<'_>) -> Result<Kind, Errno> {
+    let directory = FileType::from_raw_mode(fstat(file)?.st_mode) == FileType::Directory;
+    Ok(if directory { Kind::Directory } else { Kind::File })
+}
+
+/// The file or directory as a mount of its own, with all mounts below it: in a user namespace the kernel does not
+/// part what the host has mounted together.
+fn copy(from: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
+    open_tree(from, "", COPY | OpenTreeFlags::AT_EMPTY_PATH | OpenTreeFlags::AT_RECURSIVE)
+}

@@ -1,0 +1,46 @@
+//! The devices that every program may count on.
+
+use std::os::fd::AsFd as _;
+use std::path::Path;
+
+use rustix::fs::CWD;
+use rustix::mount::{MountAttrFlags, open_tree};
+
+use super::super::step::StepError;
+use super::MOUNT_ADVICE;
+use super::tree::{COPY, Kind, Tree};
+use crate::sys;
+
+/// Nothing, everything full, zeros and chance. None of them reaches hardware, a terminal or another program.
+const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+
+/// What shells and C libraries expect beside them.
+const LINKS: &[(&str, &str)] = &[
+    ("/dev/fd", "/proc/self/fd"),
+    ("/dev/stdin", "/proc/self/fd/0"),
+    ("/dev/stdout", "/proc/self/fd/1"),
+    ("/dev/stderr", "/proc/self/fd/2"),
+];
+
+/// Shows the host's own device files: making new ones is not for user namespaces. That their mounts are read-only
+/// keeps their modes and owners as they are, and hinders nobody from writing to the devices.
+pub(super) fn make(tree: &Tree) -> Result<(), StepError> {
+    let attributes = MountAttrFlags::MOUNT_ATTR_RDONLY
+        | MountAttrFlags::MOUNT_ATTR_NOSUID
+        | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    for path in DEVICES {
+        let what = || format!("cannot show {path}");
+        let path = Path::new(path);
+        tree.mount_point(path, Kind::File)?;
+        let device = open_tree(CWD, path, COPY).map_err(|errno| {
+            StepError::errno(&what(), errno.raw_os_error(), "is the host's /dev mounted?")
+        })?;
+        sys::mounts::add_attributes(device.as_fd(), attributes, false)
+            .map_err(|error| StepError::io(&what(), &error, MOUNT_ADVICE))?;
+        tree.mount(device.as_fd(), path)?;
+    }
+    for (at, to) in LINKS {
+        tree.link(Path::new(at), Path::new(to))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,139 @@
+//! The private root: a memory file system on which everything is that exists for the program.
+//!
+//! | order | what | why there |
+//! |---|---|---|
+//! | nesting | inside a user namespace of ours, no further ones | the switch is in the host's `/proc`, which goes away |
+//! | propagation | no mount of ours reaches the host, and none of its mounts us | before the first mount |
+//! | root | a small memory file system, mounted over `/`, where it hides nothing from us | what follows is mounted on it |
+//! | private | the program's writable place, and its `/tmp` and `/dev/shm` | other entries may lie in it |
+//! | shown | what the view shows of the host, outer entries before inner ones | |
+//! | program | the checked file itself, at its path | may lie in what is shown |
+//! | made | files and links | |
+//! | devices | five of the host's, and nothing that talks to hardware | |
+//! | processes | `/proc` of our own process numbers, with what tells of the kernel covered | |
+//! | seal | the root, and the private place above its directories, become read-only | nothing is made in them from now on |
+//! | pivot | the new root becomes `/`; the host's goes with all its mounts | |
+//!
+//! Every path of the host's is opened before anything is mounted at it and without following a link, and everything of ours is made below a
+//! descriptor of the new root, without following a link. Until the pivot nothing has changed for this process, so
+//! that `best-effort` can go on without a private root; a failure after it is final.
+
+mod bind;
+mod devices;
+pub(super) mod open;
+mod private;
+mod proc;
+mod tree;
+
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::Path;
+
+use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change, unmount};
+use rustix::process::{fchdir, pivot_root, umask};
+
+use self::private::PrivatePlace;
+pub(super) use self::proc::PROC_ADVICE;
+use self::tree::Tree;
+use super::namespaces;
+use super::request::Plan;
+use super::step::StepError;
+use crate::report::Status;
+use crate::view::{PROOF, View};
+
+/// What to do when the kernel refuses a mount that it should allow.
+const MOUNT_ADVICE: &str = "does a system call filter, AppArmor or SELinux forbid mounting? allow fsopen, \
+                            fsmount, open_tree, move_mount, mount_setattr and pivot_root; Linux 5.12 or newer \
+                            is needed";
+
+/// Gives the program its private root. In the new namespaces.
+pub(super) fn give(plan: &Plan) -> Result<Option<Status>, StepError> {
+    let (Some(isolation), Some(held)) = (plan.isolation(), plan.namespaces.get()) else {
+        return Ok(Some(namespaces::missing(plan)));
+    };
+    if held.user {
+        proc::forbid_nesting();
+    }
+    // What is made has the mode that it is made with, whatever the supervisor's mask is.
+    let mask = umask(rustix::fs::Mode::empty());
+    let built = build(plan, &isolation.view);
+    umask(mask);
+    let (private, hidden) = built?;
+    plan.private.set(private).expect("this step is taken once");
+    Ok(Some(if hidden {
+        Status::Enforced
+    } else {
+        Status::StandIn("it sees that its monitor exists, as this kernel cannot hide it in /proc".into())
+    }))
+}
+
+/// Builds the root and enters it. A descriptor of the private place, and whether the monitor is hidden in `/proc`.
+fn build(plan: &Plan, view: &View) -> Result<(OwnedFd, bool), StepError> {
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
+        .map_err(failed("cannot take its mounts off the host's"))?;
+    let tree = Tree::over_root()?;
+    match fill(&tree, plan, view) {
+        Ok(filled) => {
+            enter(&tree).map_err(StepError::fatal)?;
+            Ok(filled)
+        }
+        Err(error) => {
+            tree.take_away().map_err(StepError::fatal)?;
+            Err(error)
+        }
+    }
+}
+
+fn fill(tree: &Tree, plan: &Plan, view: &View) -> Result<(OwnedFd, bool), StepError> {
+    let private = PrivatePlace::mount(tree, &view.private, plan.spec.identity)?;
+    let mut entries: Vec<_> = view.shown.iter().collect();
+    // An inner entry's mount point is in the outer one.
+    entries.sort_by_key(|shown| shown.at.components().count());
+    for (index, shown) in entries.iter().enumerate() {
+        let inside = entries[..index].iter().any(|outer| shown.at.starts_with(&outer.at));
+        bind::shown(tree, shown, inside)?;
+    }
+    if let (Some(at), Some(file)) = (&view.program_at, &plan.program) {
+        let inside = entries.iter().any(|outer| at.starts_with(&outer.at));
+        bind::program(tree, at, file, inside)?;
+    }
+    for file in &view.files {
+        tree.write(&file.at, file.text.as_bytes())?;
+    }
+    tree.write(Path::new(PROOF), b"")?;
+    for link in &view.links {
+        tree.link(&link.at, &link.to)?;
+    }
+    devices::make(tree)?;
+    let hidden = proc::mount(tree)?;
+    let private = private.seal()?;
+    tree.seal()?;
+    Ok((private, hidden))
+}
+
+/// Makes the new root the only one.
+fn enter(tree: &Tree) -> Result<(), StepError> {
+    fchdir(tree.root()).map_err(failed("cannot enter the private root"))?;
+    // With both names the same, the old root ends up on top of the new one, and is what "." leads to then.
+    pivot_root(".", ".").map_err(|errno| {
+        StepError::errno(
+            "cannot make the private root its root",
+            errno.raw_os_error(),
+            "the host's root must be a mount, not the first memory file system of the boot (initramfs)",
+        )
+    })?;
+    unmount(".", UnmountFlags::DETACH).map_err(failed("cannot take the host's files away"))?;
+    rustix::process::chdir("/").map_err(failed("cannot enter the private root"))?;
+    // "/.." leads to whatever is mounted on top of the root, unlike "/" itself.
+    let identity = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
+    let new = rustix::fs::fstat(tree.root().as_fd()).map(identity);
+    let (now, top) = (rustix::fs::stat("/").map(identity), rustix::fs::stat("/..").map(identity));
+    if new.is_ok() && now == new && top == new {
+        Ok(())
+    } else {
+        Err(StepError::new("the host's files are still there beside the private root; please report this"))
+    }
+}
+
+fn failed(what: &'static str) -> impl Fn(rustix::io::Errno) -> StepError {
+    move |errno| StepError::errno(what, errno.raw_os_error(), MOUNT_ADVICE)
+}

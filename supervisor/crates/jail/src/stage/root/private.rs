@@ -1,0 +1,82 @@
+//! The program's own writable place.
+
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, Gid, Mode, Uid, chownat, mkdirat};
+use rustix::mount::{MountAttrFlags, OpenTreeFlags, open_tree};
+
+use super::super::step::StepError;
+use super::tree::{INERT, Kind, Tree, memory};
+use super::{MOUNT_ADVICE, failed};
+use crate::spec::Identity;
+use crate::sys;
+use crate::view::{Private, SHARED_MEMORY, TMP};
+
+/// Where it has its first place: the kernel copies a directory only of what is mounted somewhere.
+const FIRST_PLACE: &str = "/.private";
+
+/// The memory file system, while the root is built.
+pub(super) struct PrivatePlace {
+    mount: OwnedFd,
+}
+
+impl PrivatePlace {
+    /// Mounts it where the view wants it, and each of its directories upon itself: sealing it then leaves the
+    /// directories writable and yet keeps whoever owns it from renaming them, which without a uid of its own
+    /// is the program.
+    pub(super) fn mount(
+        tree: &Tree,
+        wanted: &Private,
+        identity: Option<Identity>,
+    ) -> Result<Self, StepError> {
+        const WHAT: &str = "cannot make its private directory";
+        let mut attributes = INERT;
+        attributes.set(MountAttrFlags::MOUNT_ATTR_NOEXEC, !wanted.exec);
+        let mount = memory(wanted.bytes, wanted.inodes, attributes).map_err(failed(WHAT))?;
+        tree.mount_point(Path::new(FIRST_PLACE), Kind::Directory)?;
+        tree.mount(mount.as_fd(), Path::new(FIRST_PLACE))?;
+        let place = Self { mount };
+        for name in wanted.dirs.iter().map(String::as_str).chain([SHARED_MEMORY]) {
+            place.directory(name, identity)?;
+        }
+        // Its path may lie in /tmp, so that comes first.
+        place.show(tree, &wanted.tmp, Path::new(TMP))?;
+        place.show(tree, SHARED_MEMORY, Path::new("/dev/shm"))?;
+        tree.mount_point(&wanted.at, Kind::Directory)?;
+        tree.mount(place.mount.as_fd(), &wanted.at)?;
+        tree.remove(Path::new(FIRST_PLACE))?;
+        for name in &wanted.dirs {
+            place.show(tree, name, &wanted.at.join(name))?;
+        }
+        Ok(place)
+    }
+
+    /// Nothing can be made beside its directories any more. A descriptor of it, for the supervisor.
+    pub(super) fn seal(self) -> Result<OwnedFd, StepError> {
+        sys::mounts::add_attributes(self.mount.as_fd(), MountAttrFlags::MOUNT_ATTR_RDONLY, false)
+            .map_err(|error| StepError::io("cannot seal its private directory", &error, MOUNT_ADVICE))?;
+        Ok(self.mount)
+    }
+
+    fn directory(&self, name: &str, identity: Option<Identity>) -> Result<(), StepError> {
+        let what = || format!("cannot make the directory {name} in its private one");
+        mkdirat(&self.mount, name, Mode::RWXU).map_err(|errno| {
+            StepError::errno(&what(), errno.raw_os_error(), "give it room for more files and directories")
+        })?;
+        let Some(Identity { uid, gid }) = identity else { return Ok(()) };
+        let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
+        chownat(&self.mount, name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW).map_err(|errno| {
+            StepError::errno(&what(), errno.raw_os_error(), "add CAP_CHOWN to the service's capabilities")
+        })
+    }
+
+    /// Mounts one of its directories.
+    fn show(&self, tree: &Tree, name: &str, at: &Path) -> Result<(), StepError> {
+        tree.mount_point(at, Kind::Directory)?;
+        let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+        let directory = open_tree(&self.mount, name, flags)
+            .map_err(failed("cannot take a directory of its private one"))?;
+        tree.mount(directory.as_fd(), at)
+    }
+}

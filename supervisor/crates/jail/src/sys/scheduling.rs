@@ -1,0 +1,65 @@
+//! What is inherited of how a process is run: its scheduling class, its class for the disk, its personality.
+//!
+//! Asked of the kernel itself: some C libraries refuse to change a scheduling class, as POSIX means another thing.
+
+use std::ffi::{c_int, c_long, c_ulong};
+use std::io;
+
+/// What `ioprio_get` and `ioprio_set` are about: one thread.
+const ONE: c_int = 1;
+
+/// The calling thread, in these calls.
+const SELF: c_int = 0;
+
+/// For `personality`: tell it, and leave it as it is.
+const ASK: c_ulong = 0xffff_ffff;
+
+/// The scheduling policy of this thread, without the flag beside it.
+pub(crate) fn policy() -> io::Result<c_int> {
+    // SAFETY: the call takes one plain number, and touches no memory of ours.
+    let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, SELF) };
+    Ok(small(policy)? & !libc::SCHED_RESET_ON_FORK)
+}
+
+/// Makes this thread an ordinary one, which needs no right.
+pub(crate) fn become_ordinary() -> io::Result<()> {
+    let priority: c_int = 0;
+    let parameters = &raw const priority;
+    // SAFETY: the kernel's sched_param is one int, which it reads from the pointer; the int outlives the call.
+    let result = unsafe { libc::syscall(libc::SYS_sched_setscheduler, SELF, libc::SCHED_OTHER, parameters) };
+    small(result).map(drop)
+}
+
+/// This thread's class for the disk, and the place in it, as linux/ioprio.h puts them together.
+pub(crate) fn disk() -> io::Result<c_int> {
+    // SAFETY: the call takes two plain numbers, and touches no memory of ours.
+    small(unsafe { libc::syscall(libc::SYS_ioprio_get, ONE, SELF) })
+}
+
+/// Sets the same; 0 is the default, which follows the nice value.
+pub(crate) fn set_disk(class: c_int) -> io::Result<()> {
+    // SAFETY: the call takes three plain numbers, and touches no memory of ours.
+    small(unsafe { libc::syscall(libc::SYS_ioprio_set, ONE, SELF, class) }).map(drop)
+}
+
+/// This process's personality.
+pub(crate) fn personality() -> io::Result<c_int> {
+    // SAFETY: the call takes one plain number; this one changes nothing.
+    small(unsafe { libc::syscall(libc::SYS_personality, ASK) })
+}
+
+/// Takes Linux's own personality, with every protection of memory that it has.
+pub(crate) fn plain_personality() -> io::Result<()> {
+    let plain: c_ulong = 0;
+    // SAFETY: the call takes one plain number. Address layout and the like change at the next execution, and
+    // none of the bits that are cleared makes memory that we have go away.
+    small(unsafe { libc::syscall(libc::SYS_personality, plain) }).map(drop)
+}
+
+fn small(result: c_long) -> io::Result<c_int> {
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        c_int::try_from(result).map_err(io::Error::other)
+    }
+}

@@ -1,0 +1,79 @@
+//! Loading system call filters, and listening to one.
+
+use std::io;
+use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
+
+use crate::profile::Instruction;
+
+/// A call that a filter told of; its maker waits for the answer.
+#[derive(Debug)]
+pub(crate) struct Notification {
+    /// By which it is answered.
+    pub(crate) id: u64,
+    /// Of the system call.
+    pub(crate) number: u32,
+    pub(crate) arguments: [u64; 6],
+}
+
+/// Binds this thread, and all that it starts, to a filter. Needs no-new-privs or CAP_SYS_ADMIN.
+pub(crate) fn load(program: &[Instruction]) -> io::Result<()> {
+    set(program, 0).map(drop)
+}
+
+/// The same for a filter that tells of calls, and the descriptor over which it does (close-on-exec).
+pub(crate) fn load_with_listener(program: &[Instruction]) -> io::Result<OwnedFd> {
+    let wanted = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
+    // Without the second, a signal interrupts a call that is being answered, and a runtime that sends itself many
+    // of them (Go) never gets on. Kernels before 5.19 do not know it.
+    let listener = match set(program, wanted | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV) {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => set(program, wanted)?,
+        other => other?,
+    };
+    // SAFETY: the kernel made this descriptor for us just now and nothing else knows its number.
+    Ok(unsafe { OwnedFd::from_raw_fd(listener) })
+}
+
+fn set(program: &[Instruction], flags: libc::c_ulong) -> io::Result<RawFd> {
+    let mut steps: Vec<libc::sock_filter> =
+        program.iter().map(|&(code, jt, jf, k)| libc::sock_filter { code, jt, jf, k }).collect();
+    let length = u16::try_from(steps.len())
+        .map_err(|_| io::Error::other("the filter has more instructions than the kernel takes"))?;
+    let program = libc::sock_fprog { len: length, filter: steps.as_mut_ptr() };
+    // SAFETY: `program` describes `steps`, which live until after the call; the kernel copies and checks them
+    // and writes nothing back.
+    let result =
+        unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const program) };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    RawFd::try_from(result).map_err(io::Error::other)
+}
+
+/// Takes the next call that waits; blocks until there is one. `NotFound` when its maker died or was interrupted
+/// in between.
+pub(crate) fn next_notification(listener: BorrowedFd<'_>) -> io::Result<Notification> {
+    let mut told = libc::seccomp_notif {
+        id: 0,
+        pid: 0,
+        flags: 0,
+        data: libc::seccomp_data { nr: 0, arch: 0, instruction_pointer: 0, args: [0; 6] },
+    };
+    // SAFETY: the request's number carries the size of `seccomp_notif`, so that the kernel writes that much, and
+    // `told` is all zero, as it demands.
+    let result = unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut told) };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(Notification { id: told.id, number: told.data.nr.cast_unsigned(), arguments: told.data.args })
+}
+
+/// Lets the call happen. `NotFound` when its maker is gone.
+pub(crate) fn let_through(listener: BorrowedFd<'_>, id: u64) -> io::Result<()> {
+    let flags = u32::try_from(libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE).expect("it is 1");
+    let mut answer = libc::seccomp_notif_resp { id, val: 0, error: 0, flags };
+    // SAFETY: the request's number carries the size of `seccomp_notif_resp`, which `answer` is; it outlives the
+    // call.
+    let result =
+        unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut answer) };
+    if result != 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

@@ -1,0 +1,257 @@
+//! What a view may not ask for.
+
+use std::collections::HashMap;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Component, Path};
+
+use super::{PROOF, SHARED_MEMORY, TMP, View};
+
+/// The most entries of each kind. Every one of the host's is a mount that the kernel makes and takes down; a
+/// program sees about 20 of the system. A view with more is refused; show a directory instead of its files.
+const ENTRIES_MAX: usize = 256;
+
+/// The most bytes in all made files together. They are kernel memory, and the largest that is ever made is a hosts
+/// file of some lines.
+const TEXT_MAX_BYTES: usize = 64 << 10;
+
+/// The longest path: the kernel's own number, without the end.
+const PATH_MAX_BYTES: usize = 4095;
+
+/// What is made for each program anew, so that nothing of the host's can be there.
+const RESERVED: &[&str] = &["/proc", "/dev", PROOF];
+
+/// What is no single plugin's business: everything that runs has its sockets and its scratch files there, and a
+/// program can connect to each socket that it sees. Nothing of it is shown as a whole, nor what it lies in.
+const SHARED_BY_ALL: &[&str] = &["/run", "/var/run", "/tmp", "/var/tmp", "/dev", "/proc", "/sys"];
+
+/// What is at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Shown,
+    Made,
+    Link,
+    Private,
+    Program,
+}
+
+impl View {
+    /// Says what is wrong with it, if anything is: a path that is not plain, two entries that cannot both be,
+    /// sizes that bound nothing, or too much of something.
+    pub fn check(&self) -> Result<(), String> {
+        self.bounds()?;
+        self.private_place()?;
+        let mut places = HashMap::from([(Path::new(TMP), Kind::Private)]);
+        for (at, kind) in self.places() {
+            inside(at)?;
+            if places.insert(at, kind).is_some() {
+                return Err(format!("{} is in the view twice", at.display()));
+            }
+        }
+        for shown in &self.shown {
+            outside(&shown.from)?;
+        }
+        for link in &self.links {
+            let length = link.to.as_os_str().len();
+            if length == 0 || length > PATH_MAX_BYTES || has_nul(&link.to) {
+                return Err(format!("the link {} leads nowhere", link.at.display()));
+            }
+        }
+        for (at, kind) in self.places() {
+            for above in at.ancestors().skip(1) {
+                if let Some(over) = places.get(above) {
+                    may_be_below(at, kind, above, *over)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn places(&self) -> impl Iterator<Item = (&Path, Kind)> {
+        let shown = self.shown.iter().map(|shown| (shown.at.as_path(), Kind::Shown));
+        let files = self.files.iter().map(|file| (file.at.as_path(), Kind::Made));
+        let links = self.links.iter().map(|link| (link.at.as_path(), Kind::Link));
+        let private = std::iter::once((self.private.at.as_path(), Kind::Private));
+        let program = self.program_at.iter().map(|at| (at.as_path(), Kind::Program));
+        shown.chain(files).chain(links).chain(private).chain(program)
+    }
+
+    fn bounds(&self) -> Result<(), String> {
+        for (what, count) in [
+            ("shown files", self.shown.len()),
+            ("made files", self.files.len()),
+            ("links", self.links.len()),
+            ("private directories", self.private.dirs.len()),
+        ] {
+            if count > ENTRIES_MAX {
+                return Err(format!("the view has {count} {what}, the most is {ENTRIES_MAX}"));
+            }
+        }
+        let bytes: usize = self.files.iter().map(|file| file.text.len()).sum();
+        if bytes > TEXT_MAX_BYTES {
+            return Err(format!("the view's made files have {bytes} bytes, the most is {TEXT_MAX_BYTES}"));
+        }
+        Ok(())
+    }
+
+    fn private_place(&self) -> Result<(), String> {
+        let private = &self.private;
+        // The kernel takes 0 for "without limit".
+        if private.bytes == 0 || private.inodes == 0 {
+            return Err("the private directory has no room (give it a number of bytes and of inodes)".into());
+        }
+        for (index, name) in private.dirs.iter().enumerate() {
+            let plain = Path::new(name).components().eq([Component::Normal(name.as_ref())]);
+            if !plain || name.contains('\0') || name.len() > 255 {
+                return Err(format!("{name:?} cannot be a directory's name"));
+            }
+            if name == SHARED_MEMORY || private.dirs[..index].contains(name) {
+                return Err(format!(
+                    "the private directory has {name:?} twice (\"{SHARED_MEMORY}\" is taken)"
+                ));
+            }
+        }
+        if !private.dirs.contains(&private.tmp) {
+            return Err(format!(
+                "{:?}, which is to be {TMP}, is none of the private directories",
+                private.tmp
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Whether something can be at a path inside.
+fn inside(path: &Path) -> Result<(), String> {
+    absolute(path)?;
+    match RESERVED.iter().find(|reserved| path.starts_with(reserved)) {
+        Some(reserved) => Err(format!("{} lies in {reserved}, which is made anew", path.display())),
+        None => Ok(()),
+    }
+}
+
+/// Whether a path of the host may be shown.
+pub(super) fn outside(path: &Path) -> Result<(), String> {
+    absolute(path)?;
+    if let Some(shared) = SHARED_BY_ALL.iter().find(|shared| Path::new(shared).starts_with(path)) {
+        return Err(format!(
+            "{} cannot be shown as a whole: {shared} has sockets and files of everything that runs (name what is \
+             needed below it)",
+            path.display()
+        ));
+    }
+    match RESERVED.iter().find(|reserved| path.starts_with(reserved)) {
+        Some(reserved) => {
+            Err(format!("{} cannot be shown: nothing of the host's {reserved} is", path.display()))
+        }
+        None => Ok(()),
+    }
+}
+
+fn absolute(path: &Path) -> Result<(), String> {
+    let bytes = path.as_os_str().as_bytes();
+    if bytes.len() > PATH_MAX_BYTES {
+        return Err(format!("a path has {} bytes, the most is {PATH_MAX_BYTES}", bytes.len()));
+    }
+    let mut parts = bytes.split(|byte| *byte == b'/');
+    // Before the first "/" is nothing, and between two is a name.
+    let plain = bytes.len() > 1
+        && parts.next() == Some(b"".as_slice())
+        && parts.all(|part| !matches!(part, b"" | b"." | b".."));
+    if plain && !has_nul(path) {
+        Ok(())
+    } else {
+        Err(format!(
+            "{path:?} cannot be in a view: a path there is absolute, has no `.`, `..` or `//` in it, and is not `/`"
+        ))
+    }
+}
+
+fn has_nul(path: &Path) -> bool {
+    path.as_os_str().as_bytes().contains(&0)
+}
+
+/// What can be made below what.
+fn may_be_below(at: &Path, kind: Kind, above: &Path, over: Kind) -> Result<(), String> {
+    let why = match (over, kind) {
+        (Kind::Shown | Kind::Private, Kind::Shown | Kind::Program) => return Ok(()),
+        (Kind::Private, Kind::Private) if above == Path::new(TMP) => return Ok(()),
+        (Kind::Shown, _) => "which is the host's: nothing can be made there",
+        (Kind::Private, _) => "which is the program's own to write",
+        (Kind::Made | Kind::Link | Kind::Program, _) => "which is no directory",
+    };
+    Err(format!("{} lies below {}, {why}", at.display(), above.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::{Access, Link, Made, Shown};
+
+    fn shown(at: &str) -> Shown {
+        Shown { at: at.into(), from: at.into(), access: Access::Read, needed: true }
+    }
+
+    fn made(at: &str, bytes: usize) -> Made {
+        Made { at: at.into(), text: "x".repeat(bytes) }
+    }
+
+    #[test]
+    fn each_defect_is_named() {
+        type Spoil = fn(&mut View);
+        let cases: &[(&str, Spoil)] = &[
+            ("absolute", |v| v.shown.push(shown("usr"))),
+            ("absolute", |v| v.shown.push(shown("/"))),
+            ("absolute", |v| v.shown.push(shown(""))),
+            ("absolute", |v| v.shown.push(shown("/usr/../etc"))),
+            ("absolute", |v| v.shown.push(shown("/usr/./lib"))),
+            ("absolute", |v| v.shown.push(shown("/usr//lib"))),
+            ("absolute", |v| v.shown.push(shown("/usr/"))),
+            ("absolute", |v| v.shown.push(shown("/a\0b"))),
+            ("absolute", |v| v.program_at = Some("program".into())),
+            ("4095", |v| v.shown.push(shown(&"/x".repeat(4096)))),
+            ("/proc", |v| v.shown.push(shown("/proc/1"))),
+            ("/dev", |v| v.files.push(made("/dev/x", 0))),
+            ("/dev", |v| v.shown.push(Shown { from: "/dev/kvm".into(), ..shown("/x") })),
+            ("needed below", |v| v.shown.push(shown("/run"))),
+            ("needed below", |v| v.shown.push(shown("/var"))),
+            ("needed below", |v| v.shown.push(shown("/sys"))),
+            ("needed below", |v| v.shown.push(Shown { from: "/tmp".into(), ..shown("/x") })),
+            ("twice", |v| v.shown.push(shown("/tmp"))),
+            ("twice", |v| v.files.push(made("/shown", 0))),
+            ("twice", |v| v.program_at = Some("/run/plugin".into())),
+            ("nothing can be made", |v| v.files.push(made("/shown/x", 0))),
+            ("nothing can be made", |v| v.private.at = "/shown/x".into()),
+            ("own to write", |v| v.files.push(made("/tmp/x", 0))),
+            ("no directory", |v| v.shown.push(shown("/made/x"))),
+            ("no directory", |v| v.shown.push(shown("/link/x/y"))),
+            ("leads nowhere", |v| v.links[0].to = "".into()),
+            ("257 shown", |v| v.shown.resize(257, shown("/x"))),
+            ("65537 bytes", |v| v.files.push(made("/x", (64 << 10) + 1))),
+            ("no room", |v| v.private.bytes = 0),
+            ("no room", |v| v.private.inodes = 0),
+            ("name", |v| v.private.dirs.push("a/b".into())),
+            ("name", |v| v.private.dirs.push("..".into())),
+            ("name", |v| v.private.dirs.push(String::new())),
+            ("twice", |v| v.private.dirs.push("m".into())),
+            ("twice", |v| v.private.dirs.push("t".into())),
+            ("none of the private", |v| v.private.tmp = "x".into()),
+        ];
+        for (expected, spoil) in cases {
+            let mut view = good();
+            assert_eq!(view.check(), Ok(()));
+            spoil(&mut view);
+            let Err(refusal) = view.check() else { panic!("{expected}: {view:?}") };
+            assert!(refusal.contains(expected), "{expected}: {refusal}");
+        }
+    }
+
+    fn good() -> View {
+        View {
+            shown: vec![shown("/shown"), shown("/shown/below"), shown("/tmp/app"), shown("/run/plugin/x")],
+            files: vec![made("/made", 0)],
+            links: vec![Link { at: "/link".into(), to: "shown".into() }],
+            program_at: Some("/shown/program".into()),
+            ..View::default()
+        }
+    }
+}

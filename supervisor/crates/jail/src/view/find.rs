@@ -1,0 +1,130 @@
+//! What a path leads to inside a view, found without building it.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use super::{Access, Shown, View};
+
+/// The most links that one path may lead through; the kernel's own number.
+const LINKS_MAX: usize = 40;
+
+/// What a path leads to.
+pub(super) struct Found {
+    /// The file on the host, or nothing when it is made for the program.
+    host: Option<PathBuf>,
+    /// What may be done with it.
+    access: Access,
+}
+
+impl View {
+    /// Whether this absolute path leads to a file inside: to what is shown of the host's, to a made one or to the
+    /// program. Links are followed as they will be inside, so one that leads out of the view leads nowhere. The
+    /// program's private places do not count: what the host has at their paths is not in them.
+    pub fn shows(&self, path: &Path) -> bool {
+        self.find(path).is_ok()
+    }
+
+    /// Whether this absolute path leads to a file that can be executed inside.
+    pub fn runs(&self, path: &Path) -> bool {
+        self.find(path).is_ok_and(|found| found.runs())
+    }
+
+    /// What a path leads to, or the path on its way that is not there.
+    pub(super) fn find(&self, path: &Path) -> Result<Found, PathBuf> {
+        let mut ahead: VecDeque<OsString> = parts(path);
+        let mut place = PathBuf::from("/");
+        let mut links = 0;
+        while let Some(part) = ahead.pop_front() {
+            if part == ".." {
+                place.pop();
+                continue;
+            }
+            let next = if part == "/" { PathBuf::from("/") } else { place.join(&part) };
+            if let Some(to) = self.link(&next) {
+                links += 1;
+                if links > LINKS_MAX {
+                    return Err(path.into());
+                }
+                for part in parts(&to).into_iter().rev() {
+                    ahead.push_front(part);
+                }
+                continue;
+            }
+            place = next;
+        }
+        if self.program_at.as_deref() == Some(place.as_path()) {
+            return Ok(Found { host: None, access: Access::Execute });
+        }
+        if self.files.iter().any(|file| file.at == place) {
+            return Ok(Found { host: None, access: Access::Read });
+        }
+        match self.over(&place) {
+            Some(shown) if fs::metadata(shown.host(&place)).is_ok() => {
+                Ok(Found { host: Some(shown.host(&place)), access: shown.access })
+            }
+            _ => Err(place),
+        }
+    }
+
+    /// What the link at this place says, if one is there.
+    fn link(&self, place: &Path) -> Option<PathBuf> {
+        if let Some(link) = self.links.iter().find(|link| link.at == place) {
+            return Some(link.to.clone());
+        }
+        // A shown link itself is followed when the view is built, so that it is none inside.
+        let shown = self.over(place).filter(|shown| shown.at != place)?;
+        fs::read_link(shown.host(place)).ok()
+    }
+
+    /// The entry that a place inside belongs to.
+    pub(super) fn over(&self, place: &Path) -> Option<&Shown> {
+        let over = self.shown.iter().filter(|shown| place.starts_with(&shown.at));
+        over.max_by_key(|shown| shown.at.components().count())
+    }
+}
+
+impl Shown {
+    /// Where a place inside this entry is on the host.
+    pub(super) fn host(&self, place: &Path) -> PathBuf {
+        match place.strip_prefix(&self.at) {
+            Ok(rest) if !rest.as_os_str().is_empty() => self.from.join(rest),
+            _ => self.from.clone(),
+        }
+    }
+}
+
+impl Found {
+    pub(super) fn runs(&self) -> bool {
+        const ANY_EXECUTE: u32 = 0o111;
+        let executable = |path: &PathBuf| {
+            fs::metadata(path)
+                .is_ok_and(|data| data.is_file() && data.permissions().mode() & ANY_EXECUTE != 0)
+        };
+        self.access == Access::Execute && self.host.as_ref().is_none_or(executable)
+    }
+}
+
+/// The names that a path consists of, with "/" for a beginning at the root and ".." for going up.
+pub(super) fn parts(path: &Path) -> VecDeque<OsString> {
+    path.components().filter(|part| *part != Component::CurDir).map(|part| part.as_os_str().into()).collect()
+}
+
+/// The path without `.` and `..`, going by its words alone.
+pub(super) fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => _ = plain.pop(),
+            Component::CurDir | Component::Prefix(_) => {}
+            Component::RootDir | Component::Normal(_) => plain.push(part),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+#[path = "find_tests.rs"]
+mod tests;

@@ -1,0 +1,164 @@
+//! What every program sees of the system: libraries, certificates, names.
+//!
+//! It is found by looking at this host, since distributions differ. Nothing of it is secret and none of it is
+//! needed: what a host has not is not there inside either.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use super::find::plain;
+use super::{Access, Link, Made, Shown, View};
+use crate::spec::Network;
+
+/// Where programs and libraries are. The others are links into it on most hosts.
+const USR: &str = "/usr";
+
+/// Directories of programs and libraries beside [`USR`], as the host has them.
+const BESIDE_USR: &[&str] = &["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
+
+/// Configuration that libraries read in every program. What is not here is not seen: passwords, keys of the host's
+/// services, and whatever somebody put into `/etc` for another program.
+const ETC: &[&str] = &[
+    // Where the dynamic linker finds libraries: without the cache it looks in two directories only. What the
+    // cache is made from (ld.so.conf) is read by who makes it, and a mount each is saved here and below.
+    "/etc/ld.so.cache",
+    // The same of musl's.
+    "/etc/ld-musl-x86_64.path",
+    "/etc/ld-musl-aarch64.path",
+    // What /usr/bin/java and its like lead to on Debian.
+    "/etc/alternatives",
+    // Certificates of authorities, and OpenSSL's own settings. Not /etc/ssl/private, which has keys.
+    "/etc/ssl/certs",
+    "/etc/ssl/cert.pem",
+    "/etc/ssl/openssl.cnf",
+    // Where certificates are on Arch; elsewhere the directory has only what their installer needs.
+    "/etc/ca-certificates/extracted",
+    // The same on Fedora and its kin, whose OpenSSL settings include those of the crypto policy.
+    "/etc/pki/tls/certs",
+    "/etc/pki/tls/cert.pem",
+    "/etc/pki/tls/openssl.cnf",
+    "/etc/pki/ca-trust",
+    "/etc/pki/java",
+    "/etc/crypto-policies",
+    // The time zone.
+    "/etc/localtime",
+    "/etc/timezone",
+    // Which distribution this is: runtimes pick libraries by it.
+    "/etc/os-release",
+    // Which type a file's ending means.
+    "/etc/mime.types",
+    // Which of several addresses to prefer; names of ports and protocols.
+    "/etc/gai.conf",
+    "/etc/protocols",
+    "/etc/services",
+    // What draws text looks here for fonts, and fails without.
+    "/etc/fonts",
+];
+
+/// Configuration whose name has a version in it: Debian's Java runtimes and Pythons link theirs to it.
+const ETC_BEGINNINGS: &[&str] = &["java-", "python3"];
+
+/// Names and addresses: what the host's passwd, group and nsswitch.conf say about its people and services is
+/// nothing to a program.
+const NSSWITCH: &str = "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\n\
+                        protocols: files\nservices: files\nethers: files\nrpc: files\n";
+
+/// The name is the one that the namespaces step gives the machine.
+const HOSTS: &str =
+    "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n127.0.1.1 plugin\n::1 plugin\n";
+
+/// The uid and gid that the kernel shows for those that do not exist inside.
+const NOBODY: u32 = 65_534;
+
+impl View {
+    /// What every program sees of the system on this host: programs and libraries, certificates and the time zone,
+    /// and a passwd in which it is the user `plugin` with this home directory. With [`Network::Host`] also how the
+    /// host finds names.
+    ///
+    /// A home directory that a line of passwd cannot hold (with `:`, a control character, or bytes that are not
+    /// UTF-8) is `/` there.
+    pub fn system((uid, gid): (u32, u32), home: &Path, network: &Network) -> Self {
+        let mut view = Self::default();
+        view.show(Path::new(USR), Access::Execute);
+        for directory in BESIDE_USR {
+            view.show(Path::new(directory), Access::Execute);
+        }
+        for path in ETC.iter().map(PathBuf::from).chain(versioned()) {
+            view.show(&path, Access::Read);
+        }
+        view.make("/etc/passwd", passwd(uid, gid, home));
+        view.make("/etc/group", group(gid));
+        view.make("/etc/nsswitch.conf", NSSWITCH.into());
+        view.make("/etc/host.conf", "multi on\n".into());
+        if matches!(network, Network::Host { .. }) {
+            // Often a link into /run, which is followed. What a host writes there later by renaming a new file
+            // over it is seen at the next start.
+            view.show(Path::new("/etc/resolv.conf"), Access::Read);
+            view.show(Path::new("/etc/hosts"), Access::Read);
+        } else {
+            view.make("/etc/hosts", HOSTS.into());
+        }
+        view
+    }
+
+    /// Shows what the host has at a path, if it has anything there: a link into what is shown already as a link,
+    /// which costs no mount and says what it says outside.
+    fn show(&mut self, path: &Path, access: Access) {
+        if fs::metadata(path).is_err() {
+            return;
+        }
+        let link = fs::read_link(path).ok().filter(|to| leads_into_usr(path, to));
+        match link {
+            Some(to) => self.links.push(Link { at: path.into(), to }),
+            None => self.shown.push(Shown { at: path.into(), from: path.into(), access, needed: false }),
+        }
+    }
+
+    fn make(&mut self, at: &str, text: String) {
+        self.files.push(Made { at: at.into(), text });
+    }
+}
+
+/// Whether a link at this path leads to a place below [`USR`], going by its words alone: `usr/bin`,
+/// `../usr/lib/os-release`, `/usr/share/zoneinfo/UTC`.
+fn leads_into_usr(at: &Path, to: &Path) -> bool {
+    plain(&at.parent().unwrap_or(at).join(to)).starts_with(USR)
+}
+
+/// The paths in `/etc` that begin as [`ETC_BEGINNINGS`] says.
+fn versioned() -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir("/etc") else { return Vec::new() };
+    let mut paths: Vec<_> = entries
+        .flatten()
+        .filter(|entry| {
+            let name = entry.file_name();
+            ETC_BEGINNINGS.iter().any(|beginning| name.as_bytes().starts_with(beginning.as_bytes()))
+        })
+        .map(|entry| entry.path())
+        .collect();
+    paths.sort();
+    paths
+}
+
+fn passwd(uid: u32, gid: u32, home: &Path) -> String {
+    let fits = |home: &&str| !home.contains(|letter: char| letter == ':' || letter.is_control());
+    let home = home.to_str().filter(fits).unwrap_or("/");
+    let mut text = format!("plugin:x:{uid}:{gid}:plugin:{home}:/bin/sh\n");
+    if uid != NOBODY {
+        text.push_str(&format!("nobody:x:{NOBODY}:{NOBODY}:nobody:/nonexistent:/usr/sbin/nologin\n"));
+    }
+    text
+}
+
+fn group(gid: u32) -> String {
+    let mut text = format!("plugin:x:{gid}:\n");
+    if gid != NOBODY {
+        text.push_str(&format!("nogroup:x:{NOBODY}:\n"));
+    }
+    text
+}
+
+#[cfg(test)]
+#[path = "system_tests.rs"]
+mod tests;

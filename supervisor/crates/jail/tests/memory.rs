@@ -1,0 +1,96 @@
+//! The memory of a whole tree where no cgroup limits it.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::*;
+use talon_jail::{ExitStatus, JailSpec, Limits, Status};
+
+const MIB: u64 = 1 << 20;
+
+fn in_64_mib(script: &str) -> JailSpec {
+    let limits = Limits { memory_bytes: 64 * MIB, ..Limits::default() };
+    JailSpec { limits, ..isolated(sh(script)) }
+}
+
+fn killed_for_memory(script: &str) {
+    let outcome = finish(start(&in_64_mib(script)).unwrap());
+    let ExitStatus::OutOfMemory { bytes, limit } = outcome.status else { panic!("{}", outcome.status) };
+    assert_eq!(limit, 64 * MIB);
+    assert!(bytes > limit, "{bytes}");
+    assert!(
+        outcome.status.to_string().ends_with("the limit is 64 MiB (limits.memory_bytes)"),
+        "{}",
+        outcome.status
+    );
+}
+
+#[test]
+fn one_that_takes_too_much_is_killed() {
+    killed_for_memory("exec dd if=/dev/zero of=/dev/null bs=100M count=1000000");
+}
+
+#[test]
+fn many_that_take_too_much_together_are_killed() {
+    // Each in a session of its own, and without a parent.
+    let one = "(setsid dd if=/dev/zero of=/dev/null bs=20M count=1000000 &)";
+    killed_for_memory(&format!("for i in 1 2 3 4 5; do {one}; done; sleep 1000"));
+}
+
+#[test]
+fn one_whose_first_thread_has_ended_is_killed() {
+    // A thread takes it; the first one ends by itself (exit, not exit_group), and then tells nothing any more.
+    let script = "import ctypes, threading, time
+def take():
+    held = []
+    while True:
+        held.append(b'x' * (1 << 20))
+        time.sleep(0.001)
+threading.Thread(target=take).start()
+ctypes.CDLL(None).syscall(60, 0)";
+    if cfg!(target_arch = "x86_64") {
+        killed_for_memory(&format!("exec /usr/bin/python3 -c \"{script}\""));
+    }
+}
+
+#[test]
+fn page_tables_count() {
+    // A page is read every 2 MiB, so that nothing but tables is made: 4 KiB for each.
+    let script = "import mmap
+held = [mmap.mmap(-1, 1 << 37, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, prot=mmap.PROT_READ)]
+while True:
+    for at in range(0, 1 << 37, 2 << 20):
+        held[0][at]";
+    killed_for_memory(&format!("exec /usr/bin/python3 -c \"{script}\""));
+}
+
+#[test]
+fn what_lies_in_its_private_directory_counts() {
+    // Each of the two would be allowed.
+    let file = "dd if=/dev/zero of=/tmp/file bs=1M count=45 2>/dev/null || exit 3";
+    killed_for_memory(&format!("{file}; exec dd if=/dev/zero of=/dev/null bs=30M count=1000000"));
+}
+
+#[test]
+fn one_that_stays_below_goes_on() {
+    let jailed = start(&in_64_mib(
+        "dd if=/dev/zero of=/dev/null bs=20M count=20 2>/dev/null; echo up; exec sleep 1000",
+    ))
+    .unwrap();
+    let Status::StandIn(text) = status(&jailed, "memory-group") else { panic!("it is a stand-in") };
+    assert!(text.contains("watched and killed above 64 MiB"), "{text}");
+    assert!(text.contains("Delegate=yes"), "{text}");
+    assert_eq!(line(&jailed.stdout), "up");
+    assert_eq!(jailed.monitor.try_exit_status().unwrap(), None);
+    jailed.monitor.signal(15).unwrap();
+    assert_eq!(finish(jailed).status, ExitStatus::Signal { signal: 15, core_dumped: false });
+}
+
+#[test]
+fn without_namespaces_nothing_is_watched_and_that_is_said() {
+    let jailed = start(&sh("exit 0")).unwrap();
+    let Status::Missing(text) = status(&jailed, "memory-group") else { panic!("there is no watch") };
+    assert!(text.contains("only each process is limited"), "{text}");
+    finish(jailed);
+}
