@@ -103,6 +103,10 @@ fn settings(settings: &Settings) -> Value {
         "max_restarts": settings.max_restarts,
         "restart_on_failure": settings.restart_on_failure,
         "source": settings.source,
+        "sandbox_mode": settings.sandbox_mode,
+        "sandbox_profile": settings.sandbox_profile,
+        "sandbox_network": settings.sandbox_network,
+        "sandbox_grants": settings.sandbox_grants,
     })
 }
 

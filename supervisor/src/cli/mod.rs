@@ -14,6 +14,7 @@ mod echo;
 mod events;
 mod exec;
 mod failure;
+mod jail;
 mod json;
 mod man;
 mod output;
@@ -101,6 +102,8 @@ enum Verb {
     Config(config::ConfigVerb),
     Doctor(doctor::DoctorArgs),
     Exec(exec::ExecArgs),
+    #[command(subcommand)]
+    Jail(jail::JailVerb),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
@@ -141,6 +144,7 @@ impl Verb {
             Self::Config(verb) => verb.run(global, out),
             Self::Doctor(args) => block_on(args.run(global, out)),
             Self::Exec(args) => args.run(global, out),
+            Self::Jail(verb) => verb.run(global, out),
             Self::Completions(args) => args.run(out),
             Self::Man(args) => args.run(out),
         }

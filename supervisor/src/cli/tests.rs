@@ -37,6 +37,11 @@ fn what_the_help_shows_parses() {
         "talon doctor",
         "talon exec ./hello greet name=World --config-json {}",
         "talon exec ./hello --list",
+        "talon jail run -- ls -l --color",
+        "talon jail run --profile ./own.toml --network loopback --read /a --read /b --write /c --uid 70000 -- x",
+        "talon jail run --memory 256MiB --mode best-effort --tmp-exec --report --env A=b x -y",
+        "talon jail profiles",
+        "talon jail profiles strict --output json",
         "talon completions bash",
         "talon man /tmp/man",
         "talon --color never --output json status",
@@ -57,6 +62,9 @@ fn what_makes_no_sense_is_refused() {
         ("talon plugin logs hello --tail 0", ErrorKind::ValueValidation),
         ("talon exec ./hello", ErrorKind::MissingRequiredArgument),
         ("talon exec ./hello greet --list", ErrorKind::ArgumentConflict),
+        ("talon jail run", ErrorKind::MissingRequiredArgument),
+        ("talon jail run --uid 0 -- ls", ErrorKind::ValueValidation),
+        ("talon jail run --network all -- ls", ErrorKind::InvalidValue),
         ("talon status --output xml", ErrorKind::InvalidValue),
     ] {
         assert_eq!(parse(line).err().map(|error| error.kind()), Some(kind), "{line}");

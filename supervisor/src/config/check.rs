@@ -2,15 +2,17 @@
 //! single plugins is checked by [`talon_plugin::entry`], for manifests as for us.
 
 mod machine;
-
-use std::path::Path;
+mod uids;
 
 use talon_plugin::document::Findings;
 use talon_plugin::document::origin::{KeyPath, Origins};
-use talon_plugin::entry::{CallLimits, check_backoff, check_day, check_health, check_variable};
+use talon_plugin::entry::{
+    CallLimits, PluginSandbox, check_backoff, check_day, check_health, check_variable,
+};
 use talon_plugin::spec::LifecycleSettings;
 use talon_plugin::units::ByteSize;
 
+use self::uids::Users;
 use super::surroundings::Surroundings;
 use super::types::{Config, Grants, Guard, Lifecycle, Tools};
 
@@ -22,14 +24,14 @@ pub(crate) fn check<'o>(config: &Config, around: &Surroundings, origins: &'o Ori
     check.tools(&config.plugins.tools, config, &KeyPath::of(&["plugins", "tools"]));
     check.host(&config.host, &top.key("host"));
     let sandbox = top.key("sandbox");
-    config.sandbox.mode.check(&sandbox, &mut check.found);
+    // What plugins get that are granted more may be said here without granting it to all of them.
+    let words = PluginSandbox { network: None, ..config.sandbox.words() };
+    words.check(&sandbox, &mut check.found);
+    check.profile_dir(config.sandbox.profile_dir.as_deref(), &sandbox.key("profile_dir"));
     config.sandbox.limits.check(&sandbox.key("limits"), &mut check.found);
     if around.is_root() {
-        check.uid_range(
-            config.sandbox.uid_range.range(),
-            Path::new("/etc/passwd"),
-            &sandbox.key("uid_range"),
-        );
+        let range = config.sandbox.uid_range.range();
+        check.uid_range(&range, &Users::default(), &sandbox.key("uid_range"));
     }
     let log = top.key("log");
     check.log_level(&config.log.level, &log.key("level"));

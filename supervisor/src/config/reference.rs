@@ -70,8 +70,9 @@ are filled in after the file has been parsed, so that a variable's value cannot 
 **`plugin.yaml`.** A plugin that is a directory describes itself in a `plugin.yaml`: the keys of
 `plugins.tools.plugins.<plugin>` without `context` and `credentials`, and `name`, where the plugin is not called as its
 directory. The same rules hold, but variables are not filled in. An author cannot loosen what the operator asks for:
-a manifest with a `sandbox.mode` below the operator's, with `limits` above `sandbox.limits`, or with `allow_tcp` is
-refused, and its reason names the key under `plugins.tools.overrides` with which the operator can allow it.
+a manifest that asks for a weaker `sandbox.mode`, another profile, more network, files, `tmp_bytes` or `limits` than
+`sandbox` gives to all, for `tmp_exec` or for `allow_tcp` is refused, and its reason names the key under
+`plugins.tools.overrides` with which the operator can allow it.
 
 **Secrets.** `talon config show` hides the values of credentials, and in a plugin's `args`, `env` and `config`
 whatever comes from the environment or stands under a key that sounds like a secret (`token`, `password`, `key`, …).

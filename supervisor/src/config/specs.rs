@@ -13,7 +13,7 @@ use talon_guard::deadline::Timeouts;
 use talon_guard::resolve::Grants;
 use talon_plugin::discover::{self, Refused, SpecDefaults};
 use talon_plugin::name::PluginName;
-use talon_plugin::spec::{PluginSpec, SandboxSettings};
+use talon_plugin::spec::PluginSpec;
 use talon_plugin::units::ByteSize;
 use talon_plugin::{LogLimits, Settings, default_start_concurrency};
 
@@ -48,10 +48,7 @@ impl Config {
         let overrides = tools.overrides.iter().map(|(name, over)| (name.clone(), over.settings.clone()));
         SpecDefaults {
             lifecycle: (&tools.lifecycle).into(),
-            sandbox: SandboxSettings {
-                mode: self.sandbox.mode.into(),
-                limits: self.sandbox.limits.within(talon_jail::Limits::default()),
-            },
+            sandbox: self.sandbox.settings(),
             max_message_bytes: max_message_bytes.as_usize(),
             overrides: overrides.collect(),
             ..SpecDefaults::default()

@@ -306,6 +306,64 @@ guard:
 }
 
 #[test]
+fn a_jail_that_cannot_be_is_reported_where_it_stands() {
+    let scene = Scene::file(
+        r#"sandbox:
+  profile: ../strict
+  allow: ["https://example.org"]
+  tmp_bytes: 0
+  fs: { read: [srv], execute: ["/"], write: ["/proc/1", "/srv/../etc"] }
+  ports: { connect: [0], bind: [70000] }
+  limits: { stack_bytes: 4KiB, memory_bytes: 1MiB, as_bytes: 0, cpu_seconds: 0, cpu_percent: 0, nice: 20 }
+plugins:
+  tools:
+    overrides:
+      web: { sandbox: { network: lan, ports: { connect: [443] } } }
+      mail: { sandbox: { network: loopback, ports: { connect: [25] }, allow: ["mail.example.org:25"] } }
+"#,
+    );
+    assert_snapshot!(scene.errors());
+}
+
+#[test]
+fn a_jail_reads_as_it_is_written() {
+    let scene = Scene::file(
+        r#"sandbox:
+  profile: ports
+  profile_dir: profiles
+  network: proxy
+  ports: { connect: [443] }
+  allow: ["*.example.org:443"]
+  fs: { read: [code, /srv/data], write: ["~/index"] }
+  tmp_bytes: 1GiB
+  tmp_exec: true
+  limits: { memory_bytes: 2GiB, cpu_percent: 150, nice: 0 }
+plugins:
+  tools:
+    overrides:
+      web: { sandbox: { network: full, fs: { write: [] } } }
+"#,
+    );
+    let loaded = scene.load();
+    let jail = loaded.config.spec_defaults().sandbox;
+    assert_eq!((&*jail.profile, jail.profile_dir), ("ports", Some(scene.path().join("profiles"))));
+    assert_eq!(jail.network, talon_plugin::entry::NetworkAccess::Proxy);
+    assert_eq!((jail.ports.connect, jail.ports.bind), (Some(vec![443]), None));
+    assert_eq!(jail.allow, ["*.example.org:443"]);
+    assert_eq!(jail.fs.read.unwrap(), [scene.path().join("code"), "/srv/data".into()]);
+    assert_eq!(jail.fs.write.unwrap(), [Path::new("/home/somebody/index")]);
+    assert_eq!((jail.tmp_bytes, jail.tmp_exec), (1 << 30, true));
+    assert_eq!(
+        (jail.limits.memory_bytes, jail.limits.cpu_percent, jail.limits.nice),
+        (2 << 30, Some(150), 0)
+    );
+    let web = &loaded.config.plugins.tools.overrides["web"].settings.sandbox;
+    assert_eq!((&web.fs.write, &web.fs.read), (&Some(Vec::new()), &None));
+    let shown = scene.load().show_yaml();
+    assert!(shown.contains("allow: [\"*.example.org:443\"]"), "{shown}");
+}
+
+#[test]
 fn problems_of_the_environment_and_of_flags_name_them() {
     let scene = Scene::file("guard: { timeout: 5 }")
         .var("TALON_PLUGINS__TOOLS__MAX_RESTART", "5")

@@ -3,6 +3,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use talon_plugin::entry::SandboxMode;
 use talon_plugin::spec::Dialect;
 use talon_plugin::{InstanceSnapshot, Plugin};
 use talon_proto::host;
@@ -105,6 +106,10 @@ fn settings(service: &HostService, plugin: &Plugin) -> Settings {
         max_restarts: spec.lifecycle.max_restarts,
         restart_on_failure: spec.lifecycle.restart_on_failure,
         source: spec.source.clone(),
+        sandbox_mode: SandboxMode::from(spec.sandbox.mode).word().to_owned(),
+        sandbox_profile: spec.sandbox.profile.clone(),
+        sandbox_network: spec.sandbox.network.word().to_owned(),
+        sandbox_grants: spec.sandbox.grants(),
     }
 }
 

@@ -35,7 +35,8 @@ pub(super) async fn register_all(config: &Arc<Config>, registry: &Registry, even
 }
 
 /// The configuration's own come first: of two with one name, the one that was named wins over the one that was found.
-fn find(config: &Config) -> Discovered {
+/// Blocking.
+pub(crate) fn find(config: &Config) -> Discovered {
     let (plugins, refused) = config.configured_plugins();
     let mut all = Discovered { plugins, refused };
     if let Some(dir) = &config.plugins.tools.plugin_dir {

@@ -8,6 +8,7 @@
 //!
 //! Whatever fails before *ready* undoes what came before it, by dropping it.
 
+mod descriptors;
 mod discover;
 mod kin;
 mod peers;
@@ -26,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::{Config, Loaded};
 use crate::door::Door;
 use crate::host::{About, BindError, HostService, SOCKET_NAME, ServeError, Server, bind_host};
+pub(crate) use discover::find as find_plugins;
 use signals::{Signals, Stop};
 
 /// Why the supervisor could not start, or ended by itself. The texts end with what to do next.
@@ -58,6 +60,7 @@ pub enum ServeFailure {
 /// [`ServeFailure`]; no process and no socket is left then.
 pub async fn serve(loaded: Loaded) -> Result<(), ServeFailure> {
     let started = SystemTime::now();
+    descriptors::raise_limit();
     let config = Arc::new(loaded.config);
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
@@ -68,6 +71,7 @@ pub async fn serve(loaded: Loaded) -> Result<(), ServeFailure> {
     let sanitizer =
         Sanitizer::new(&Settings { forbidden_patterns: config.guard.forbidden_patterns.clone() })?;
     let stage = Arc::new(talon_jail::Stage::from_current_exe()?);
+    let machine = look_at_machine(&stage).await;
     let registry = Registry::new(config.talon_plugin_settings(), stage, events.clone())?;
     let socket = bind_host(&config.runtime_dir, config.host_gid())?;
 
@@ -78,12 +82,10 @@ pub async fn serve(loaded: Loaded) -> Result<(), ServeFailure> {
         runtime_dir: config.runtime_dir.clone(),
         data_dir: config.state.data_dir.clone(),
         config_file: loaded.file,
-        not_enforced: not_enforced(&talon_jail::probe()),
+        not_enforced: not_enforced(&machine.report()),
         refused,
     };
-    for protection in &about.not_enforced {
-        tracing::warn!("not enforced on this machine: {protection}");
-    }
+    tell(&machine, config.sandbox.mode.into(), &about.not_enforced);
     let closing = CancellationToken::new();
     let service =
         HostService::new(registry.clone(), Arc::clone(&door), events.clone(), about, closing.clone());
@@ -148,12 +150,45 @@ async fn wind_down(registry: &Registry, door: &Door, events: &Events, grace: Dur
     registry.shutdown(grace.saturating_sub(began.elapsed())).await;
 }
 
+/// Some milliseconds, which are the kernel's and not ours.
+async fn look_at_machine(stage: &Arc<talon_jail::Stage>) -> talon_jail::Machine {
+    let stage = Arc::clone(stage);
+    match tokio::task::spawn_blocking(move || talon_jail::probe(&stage)).await {
+        Ok(machine) => machine,
+        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+    }
+}
+
+/// What an operator must know of the machine before the first plugin starts.
+fn tell(machine: &talon_jail::Machine, mode: talon_jail::Mode, not_enforced: &[String]) {
+    let tier = machine.tier;
+    tracing::info!(tier = tier.name(), kernel = machine.kernel, "this machine: {}", tier.describe());
+    for protection in not_enforced {
+        tracing::warn!("not enforced on this machine: {protection}");
+    }
+    match mode {
+        talon_jail::Mode::Enforce if !machine.accepted_by_enforce() => tracing::error!(
+            tier = tier.name(),
+            "sandbox.mode is enforce, and this machine cannot give what that asks: plugins will be refused \
+             (`talon doctor` says how to get it; sandbox.mode: best-effort runs them without)"
+        ),
+        talon_jail::Mode::Off => tracing::warn!(
+            "sandbox.mode is off: plugins run without a jail, with the rights of this supervisor's user \
+             (set it to enforce)"
+        ),
+        talon_jail::Mode::Enforce | talon_jail::Mode::BestEffort => {}
+    }
+}
+
+/// How the text of a protection begins for which something weaker stands in.
+pub(crate) const STAND_IN: &str = "only a stand-in: ";
+
 /// Protections that do not hold, each with its reason.
 #[must_use]
 pub fn not_enforced(report: &talon_jail::Report) -> Vec<String> {
     let line = |protection: &talon_jail::Protection| match &protection.status {
         talon_jail::Status::Enforced => None,
-        talon_jail::Status::StandIn(how) => Some(format!("{}: only a stand-in: {how}", protection.name)),
+        talon_jail::Status::StandIn(how) => Some(format!("{}: {STAND_IN}{how}", protection.name)),
         talon_jail::Status::Missing(why) => Some(format!("{}: {why}", protection.name)),
     };
     report.iter().filter_map(line).collect()

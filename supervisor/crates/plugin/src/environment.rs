@@ -4,6 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
+use crate::egress::SOCKET_VARIABLE;
 use crate::rundir::PrivateDir;
 use crate::spec::PluginSpec;
 
@@ -24,8 +25,12 @@ const MAX_VARIABLE_BYTES: usize = 128 << 10;
 
 /// Ours alone: names that begin so belong to the handshake.
 const RESERVED_PREFIXES: [&str; 2] = ["PLUGIN_", "TALON_PLUGIN_"];
-/// Ours alone: where it may write is part of the handshake, too.
-const RESERVED: [&str; 1] = ["TMPDIR"];
+/// Ours alone: where it may write, and what it is handed, is part of the handshake, too.
+const RESERVED: [&str; 4] = ["TMPDIR", LISTEN_VARIABLE, SOCKET_VARIABLE, "TALON_STATE_SOCKET"];
+
+/// Tells a program the number of the listening socket that it was handed: 0, its standard input, because that is the
+/// only descriptor that every language hands on without being asked. What does not know of it makes its own socket.
+const LISTEN_VARIABLE: &str = "TALON_LISTEN_FD";
 
 /// Names that the cookie's variable cannot have, because they mean something else to every program.
 const TAKEN: [&str; 6] = ["PATH", "HOME", "TMPDIR", "LANG", "TZ", "LD_PRELOAD"];
@@ -66,12 +71,14 @@ pub(crate) fn check(spec: &PluginSpec) -> Result<(), String> {
     Ok(())
 }
 
-/// The whole environment of one process. Later entries would win, so none is given twice.
+/// The whole environment of one process, which may have a listening socket for its standard input, and a way to our
+/// proxy. Later entries would win, so none is given twice.
 pub(super) fn build(
     spec: &PluginSpec,
     allow_list: &[String],
     dir: &PrivateDir,
     instance: u32,
+    (listens, proxied): (bool, bool),
 ) -> Vec<(OsString, OsString)> {
     let mut env = std::collections::BTreeMap::<OsString, OsString>::new();
     for (name, value) in std::env::vars_os() {
@@ -89,6 +96,15 @@ pub(super) fn build(
     let versions = spec.app_versions.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     // PLUGIN_MULTIPLEX_GRPC is never set, to whatever value: programs that find it speak yamux.
     env.remove(OsStr::new("PLUGIN_MULTIPLEX_GRPC"));
+    for name in RESERVED {
+        env.remove(OsStr::new(name));
+    }
+    if listens {
+        env.insert(LISTEN_VARIABLE.into(), "0".into());
+    }
+    if proxied {
+        env.insert(SOCKET_VARIABLE.into(), dir.proxy_path().into());
+    }
     let ours: [(&str, OsString); 9] = [
         (&spec.cookie.key, (&spec.cookie.value).into()),
         ("PLUGIN_PROTOCOL_VERSIONS", versions.into()),
@@ -119,8 +135,10 @@ mod tests {
 
     use super::*;
     use crate::discover::SpecDefaults;
+    use crate::entry::NetworkAccess;
     use crate::name::PluginName;
     use crate::rundir::RuntimeDir;
+    use crate::spec::Dialect;
 
     fn spec() -> PluginSpec {
         SpecDefaults::default().spec(PluginName::new("p").unwrap(), "test", "/bin/true")
@@ -131,7 +149,8 @@ mod tests {
         let runtime = Arc::new(RuntimeDir::prepare(&dir.path().join("r"), false).unwrap());
         let private = runtime.allocate(None).unwrap();
         let allow_list: Vec<_> = allow_list.iter().map(|s| (*s).to_owned()).collect();
-        let env = build(spec, &allow_list, &private, 2);
+        let sockets = (spec.dialect == Dialect::GoPlugin, spec.sandbox.network == NetworkAccess::Proxy);
+        let env = build(spec, &allow_list, &private, 2, sockets);
         env.into_iter().map(|(k, v)| (k.into_string().unwrap(), v.into_string().unwrap())).collect()
     }
 
@@ -157,6 +176,17 @@ mod tests {
         );
         assert_eq!(env["TALON_PLUGIN_INSTANCE"], "2");
         assert_eq!(env["PATH"], std::env::var("PATH").unwrap());
+    }
+
+    #[test]
+    fn only_who_is_handed_a_socket_is_told_of_one() {
+        let mut spec = spec();
+        assert!(!built(&spec, &["*"]).contains_key(LISTEN_VARIABLE));
+        spec.dialect = Dialect::GoPlugin;
+        assert_eq!(built(&spec, &["PATH"])[LISTEN_VARIABLE], "0");
+        spec.env.insert(LISTEN_VARIABLE.to_owned(), "3".to_owned());
+        assert_eq!(built(&spec, &["PATH"])[LISTEN_VARIABLE], "0");
+        assert!(check(&spec).unwrap_err().contains("belongs to the handshake"));
     }
 
     #[test]

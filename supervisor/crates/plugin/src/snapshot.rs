@@ -131,7 +131,8 @@ impl Snapshot {
     }
 }
 
-fn not_enforced(report: &talon_jail::Report) -> Vec<String> {
+/// The protections that do not hold, or only by a stand-in, each with its reason.
+pub(crate) fn not_enforced(report: &talon_jail::Report) -> Vec<String> {
     let lines = report.iter().filter_map(|protection| match &protection.status {
         Status::Enforced => None,
         Status::StandIn(how) => Some(format!("{}: only a stand-in: {how}", protection.name)),

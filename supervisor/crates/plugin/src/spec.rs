@@ -8,6 +8,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::entry::{NetworkAccess, SandboxFs, SandboxPorts};
 use crate::name::PluginName;
 
 /// The manifest's file name. It is no part of the plugin's view or digest, because it may hold the digest.
@@ -170,10 +171,78 @@ pub struct SandboxSettings {
     pub mode: talon_jail::Mode,
     /// Resource limits.
     pub limits: talon_jail::Limits,
+    /// Which system calls it may make: a built-in profile, a file's name in `profile_dir`, or its absolute path.
+    pub profile: String,
+    /// Where profiles that are no built-in ones are looked for. The operator's alone.
+    pub profile_dir: Option<PathBuf>,
+    /// Where it may connect to.
+    pub network: NetworkAccess,
+    /// Its TCP ports, with [`NetworkAccess::Full`].
+    pub ports: SandboxPorts,
+    /// `host:port`, or `*.domain:port`, that it may connect to with [`NetworkAccess::Proxy`].
+    pub allow: Vec<String>,
+    /// What it sees of the host's files beyond the system's own.
+    pub fs: SandboxFs,
+    /// The most bytes of all that it writes into its private directory, `/tmp` and `/dev/shm` among them.
+    pub tmp_bytes: u64,
+    /// Whether what it writes there may be executed.
+    pub tmp_exec: bool,
 }
+
+impl SandboxSettings {
+    /// What it may use of the host beyond what every plugin may, one grant each, for people. Nothing without a jail,
+    /// where it may use all that its uid may.
+    #[must_use]
+    pub fn grants(&self) -> Vec<String> {
+        if self.mode == talon_jail::Mode::Off {
+            return Vec::new();
+        }
+        let mut grants = Vec::new();
+        match self.network {
+            NetworkAccess::None | NetworkAccess::Loopback => {}
+            NetworkAccess::Proxy => grants.extend(self.allow.iter().map(|place| format!("allow {place}"))),
+            NetworkAccess::Full => {
+                let lists = [("connect", &self.ports.connect), ("bind", &self.ports.bind)];
+                grants.extend(lists.into_iter().map(|(name, ports)| match ports.as_deref() {
+                    None => format!("ports.{name} any"),
+                    Some([]) => format!("ports.{name} none"),
+                    Some(ports) => {
+                        let ports: Vec<_> = ports.iter().map(u16::to_string).collect();
+                        format!("ports.{name} {}", ports.join(", "))
+                    }
+                }));
+            }
+        }
+        for (name, list) in self.fs.lists() {
+            grants.extend(list.into_iter().flatten().map(|path| format!("fs.{name} {}", path.display())));
+        }
+        if self.tmp_exec {
+            grants.push("tmp_exec".to_owned());
+        }
+        grants
+    }
+}
+
+/// The profile of plugins about which nothing is said.
+pub const DEFAULT_PROFILE: &str = "strict";
+
+/// 64 MiB: what a tool unpacks or compiles on the way to an answer, and little enough that a hundred plugins that
+/// fill theirs do not fill a machine's memory, where it lies.
+pub const DEFAULT_TMP_BYTES: u64 = 64 << 20;
 
 impl Default for SandboxSettings {
     fn default() -> Self {
-        Self { mode: talon_jail::Mode::Enforce, limits: talon_jail::Limits::default() }
+        Self {
+            mode: talon_jail::Mode::Enforce,
+            limits: talon_jail::Limits::default(),
+            profile: DEFAULT_PROFILE.to_owned(),
+            profile_dir: None,
+            network: NetworkAccess::None,
+            ports: SandboxPorts::default(),
+            allow: Vec::new(),
+            fs: SandboxFs::default(),
+            tmp_bytes: DEFAULT_TMP_BYTES,
+            tmp_exec: false,
+        }
     }
 }

@@ -9,11 +9,15 @@ use std::time::Duration;
 
 use prost::Message;
 use talon_plugin::discover::{SpecDefaults, scan};
+use talon_plugin::entry::NetworkAccess;
 use talon_plugin::{
     DEFAULT_ENV_ALLOW_LIST, Events, ExecuteRequest, LogLimits, Plugin, PluginName, PluginSpec, Registry,
     Settings, SetupError, State,
 };
 use talon_proto::plugin::{ToolCallRequest, ToolResultResponse};
+
+#[path = "launch/jail.rs"]
+mod jail;
 
 const FIXTURE: &str = env!("CARGO_BIN_EXE_plugin-fixture");
 
@@ -103,7 +107,13 @@ impl Host {
 }
 
 async fn call(plugin: &Plugin, action: &str) -> String {
-    let message = ToolCallRequest { id: "7".to_owned(), action: action.to_owned(), ..Default::default() };
+    call_with(plugin, action, &[]).await
+}
+
+async fn call_with(plugin: &Plugin, action: &str, args: &[(&str, &str)]) -> String {
+    let args = args.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let message =
+        ToolCallRequest { id: "7".to_owned(), action: action.to_owned(), args, ..Default::default() };
     let request = ExecuteRequest { message, deadline: None };
     let answer = ToolResultResponse::decode(plugin.executor().execute(request).await.unwrap()).unwrap();
     assert_eq!(answer.call_id, "7");
@@ -197,8 +207,8 @@ async fn a_plugin_that_exits_says_how_and_its_last_words() {
 async fn a_plugin_that_hangs_is_given_up_at_its_start_timeout() {
     let host = host(5);
     let mut hang = spec("hang");
-    hang.lifecycle.start_timeout = Duration::from_millis(300);
-    host.refused(hang, &["not ready within 0.3 s", "handshake was awaited", "half a line"]).await;
+    hang.lifecycle.start_timeout = Duration::from_secs(3);
+    host.refused(hang, &["not ready within 3 s", "handshake was awaited", "half a line"]).await;
     host.done().await;
 }
 
@@ -233,14 +243,22 @@ async fn an_address_that_is_not_its_own_is_refused() {
     host.refused(spec("elsewhere"), &["/run/dbus/system_bus_socket", "PLUGIN_UNIX_SOCKET_DIR"]).await;
     host.refused(spec("link"), &["link"]).await;
     host.refused(spec("absent"), &["cannot be opened"]).await;
-    host.refused(spec("tcp"), &["allow_tcp"]).await;
+    let mut tcp = spec("tcp");
+    tcp.sandbox.network = NetworkAccess::Full;
+    host.refused(tcp, &["allow_tcp"]).await;
     host.done().await;
 }
 
 #[tokio::test]
 async fn tcp_works_where_it_is_allowed() {
     let host = host(9);
-    let plugin = host.up(PluginSpec { allow_tcp: true, connections: 2, ..spec("tcp") }).await;
+    let mut inside = PluginSpec { allow_tcp: true, ..spec("tcp") };
+    inside.name = name("inside");
+    inside.sandbox.network = NetworkAccess::Loopback;
+    host.refused(inside, &["network of its own", "sandbox.network"]).await;
+    let mut outside = PluginSpec { allow_tcp: true, connections: 2, ..spec("tcp") };
+    outside.sandbox.network = NetworkAccess::Full;
+    let plugin = host.up(outside).await;
     call(&plugin, "where").await;
     host.done().await;
 }
@@ -263,16 +281,14 @@ async fn settings_that_the_plugin_refuses_are_told() {
 async fn a_grandchild_goes_with_its_plugin() {
     let host = host(11);
     let plugin = host.up(spec("grandchild")).await;
-    let grandchild = loop {
-        let recent = plugin.logs().recent;
-        let line = recent.iter().find_map(|line| line.text.strip_prefix("grandchild "));
-        if let Some(pid) = line {
-            break pid.to_owned();
-        }
-        tokio::task::yield_now().await;
-    };
+    // Its own word for it is a number of its own namespace.
+    let parent = plugin.snapshot().instances[0].pid.unwrap();
+    let children = format!("/proc/{parent}/task/{parent}/children");
+    let grandchild = std::fs::read_to_string(children).unwrap();
+    let stat = format!("/proc/{}/stat", grandchild.trim());
+    assert!(std::fs::read_to_string(&stat).unwrap().contains("(sleep)"));
     plugin.stop().await.unwrap();
-    let stat = std::fs::read_to_string(format!("/proc/{grandchild}/stat"));
+    let stat = std::fs::read_to_string(stat);
     assert!(stat.is_err() || stat.unwrap().contains(") Z "));
     host.done().await;
 }
@@ -310,7 +326,10 @@ async fn scripts_and_directories_run_from_a_view() {
     write(&directory.join("plugin.yaml"), "command: run\nargs: [serve]\n", 0o644);
     let script = format!("#!/bin/sh\nexec {} serve\n", fixture.display());
     write(&plugins.join("script.sh"), &script, 0o755);
-    let discovered = scan(&plugins, &SpecDefaults::default());
+    // The script runs what lies elsewhere, which it has to be granted.
+    let mut defaults = SpecDefaults::default();
+    defaults.sandbox.fs.execute = Some(vec![directory.clone()]);
+    let discovered = scan(&plugins, &defaults);
     assert_eq!(discovered.refused, []);
     for spec in discovered.plugins {
         let name = spec.name.clone();

@@ -74,6 +74,16 @@ fn facts(plugin: &Plugin, settings: Option<&Settings>, description: &str, out: &
             row("sha256", settings.sha256.as_str().into());
         }
         row("dialect", settings.dialect.as_str().into());
+        let jail = match settings.sandbox_mode.as_str() {
+            "off" => "off: it runs without one".to_owned(),
+            mode => {
+                format!("{mode}, profile {}, network {}", settings.sandbox_profile, settings.sandbox_network)
+            }
+        };
+        row("jail", jail.into());
+        for grant in &settings.sandbox_grants {
+            row("granted", grant.as_str().into());
+        }
         let timeout = crate::units::Duration::from_millis(settings.timeout_ms);
         row("timeout", timeout.into());
         row("answers up to", format!("{} bytes", settings.max_response_bytes).into());

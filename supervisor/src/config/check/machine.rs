@@ -1,9 +1,6 @@
-//! What depends on this machine or on another crate's syntax: users and groups, uids, patterns, log directives.
+//! What depends on this machine or on another crate's syntax: users and groups, directories, patterns, log directives.
 
-use std::collections::BTreeSet;
 use std::error::Error;
-use std::io::Read;
-use std::ops::RangeInclusive;
 use std::path::Path;
 
 use talon_plugin::document::origin::KeyPath;
@@ -67,16 +64,13 @@ impl Check<'_> {
         }
     }
 
-    /// A plugin must not share its uid with an account: it could then touch that account's files and processes.
-    pub(super) fn uid_range(&mut self, range: RangeInclusive<u32>, passwd: &Path, path: &KeyPath) {
-        let taken = accounts_within(&range, passwd);
-        if !taken.is_empty() {
-            /// Enough to see which range is meant.
-            const NAMED: usize = 3;
-            let named: Vec<&str> = taken.iter().take(NAMED).map(String::as_str).collect();
-            let more = if taken.len() > NAMED { ", …" } else { "" };
-            let message = format!("accounts of this machine lie in it: {}{more}", named.join(", "));
-            self.problem(path, message, "choose a range that no account uses");
+    /// Whether profiles can be looked for there; who may write there is asked when one is read.
+    pub(super) fn profile_dir(&mut self, dir: Option<&Path>, path: &KeyPath) {
+        if let Some(dir) = dir
+            && !dir.is_dir()
+        {
+            let message = format!("{} is no directory", dir.display());
+            self.found.warning(path, message, "create it, or correct the path");
         }
     }
 
@@ -88,25 +82,6 @@ impl Check<'_> {
     }
 }
 
-/// Names of accounts whose uid lies in a range. A file that cannot be read names none.
-fn accounts_within(range: &RangeInclusive<u32>, passwd: &Path) -> BTreeSet<String> {
-    /// A passwd file of 4 MiB has some 50,000 lines; accounts beyond it live in a directory service anyway.
-    const MAX_PASSWD_BYTES: u64 = 4 << 20;
-    let mut bytes = Vec::new();
-    if let Ok(file) = std::fs::File::open(passwd) {
-        // What was read before an error still counts.
-        drop(file.take(MAX_PASSWD_BYTES).read_to_end(&mut bytes));
-    }
-    let text = String::from_utf8_lossy(&bytes);
-    let account = |line: &str| {
-        let mut fields = line.split(':');
-        let (name, uid) = (fields.next()?, fields.nth(1)?);
-        let uid: u32 = uid.parse().ok()?;
-        range.contains(&uid).then(|| format!("{name} ({uid})"))
-    };
-    text.lines().filter_map(account).collect()
-}
-
 /// The last line of the innermost message, which is the one that says what is wrong with a pattern.
 fn innermost(error: &(dyn Error + 'static)) -> String {
     let mut error = error;
@@ -115,21 +90,4 @@ fn innermost(error: &(dyn Error + 'static)) -> String {
     }
     let message = error.to_string();
     message.lines().last().unwrap_or_default().trim_start_matches("error: ").trim().to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn accounts_in_the_range_are_found() {
-        let dir = tempfile::tempdir().unwrap();
-        let passwd = dir.path().join("passwd");
-        let lines =
-            b"root:x:0:0::/:/bin/sh\nann:x:70001:1::/:/x\nbob:x:80000:1::/:/x\n\xff\nbroken\nc:x:no:1\n";
-        std::fs::write(&passwd, lines).unwrap();
-        let found = accounts_within(&(70_000..=79_999), &passwd);
-        assert_eq!(found.into_iter().collect::<Vec<_>>(), ["ann (70001)"]);
-        assert!(accounts_within(&(1..=2), &dir.path().join("missing")).is_empty());
-    }
 }

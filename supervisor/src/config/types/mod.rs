@@ -5,6 +5,7 @@
 mod guard;
 mod host;
 mod places;
+mod sandbox;
 mod tools;
 
 use schemars::JsonSchema;
@@ -12,7 +13,8 @@ use serde::{Deserialize, Serialize};
 
 pub use self::guard::{Breaker, Guard};
 pub use self::host::{Host, Origin, Peer, Role};
-pub use self::places::{Log, LogFormat, Sandbox, State};
+pub use self::places::{Log, LogFormat, State};
+pub use self::sandbox::Sandbox;
 pub use self::tools::{ConfiguredPlugin, Credential, Grants, Lifecycle, Override, Tools};
 
 use super::surroundings::Places;
@@ -35,7 +37,8 @@ pub struct Config {
     /// These values hold for every plugin; `plugins.tools.defaults` and `plugins.tools.overrides` change some of
     /// them.
     pub guard: Guard,
-    /// The jail around every plugin.
+    /// The jail around every plugin: what a plugin gets about which nothing else is said, and the most that its
+    /// `plugin.yaml` may ask for.
     pub sandbox: Sandbox,
     /// What runs.
     pub plugins: Plugins,

@@ -1,11 +1,10 @@
-//! `state`, `sandbox` and `log`.
+//! `state` and `log`.
 
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use talon_plugin::entry::{SandboxLimits, SandboxMode};
-use talon_plugin::units::{ByteSize, UidRange};
+use talon_plugin::units::ByteSize;
 
 /// What is kept on disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -17,22 +16,6 @@ pub struct State {
         example = &"/var/lib/talon"
     )]
     pub data_dir: PathBuf,
-}
-
-/// The jail around every plugin.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct Sandbox {
-    /// What happens when a protection cannot be given on this machine.
-    pub mode: SandboxMode,
-    /// The uids that plugins get, one each, when the supervisor is root. Otherwise they keep its own.
-    ///
-    /// 70000-79999 lies in the part that systemd's list of uids assigns to nobody (65536 to 99999), below the
-    /// ranges that container tools hand out from 100000 on. No account of this machine may lie in it.
-    pub uid_range: UidRange,
-    /// Resource limits of every plugin's processes. One that lies above what the supervisor itself may have is
-    /// lowered to that.
-    pub limits: SandboxLimits,
 }
 
 /// The supervisor's own log, and its plugins' logs.

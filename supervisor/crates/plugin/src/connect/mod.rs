@@ -4,22 +4,25 @@
 //! through the descriptor of the plugin's own directory, has to belong to the plugin's uid, and whoever listens
 //! on it has to be one of the plugin's processes. All of this is done again on every reconnect. Going through the
 //! descriptor also means that our side never meets the limit on a socket's path.
+//!
+//! A socket that we made and handed over needs none of this: it is connected to by the descriptor of what we bound.
+//! The kernel would name us as its peer, because we called listen(); whoever else answers on it got it from the plugin.
 
 mod peer;
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::AsRawFd;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hyper_util::rt::TokioIo;
-use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
+use rustix::fs::{FileType, fstat};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_util::either::Either;
 
 use crate::handshake::Address;
-use crate::rundir::PrivateDir;
+use crate::rundir::{PrivateDir, magic_path};
 
 /// A connection as hyper takes it.
 pub(crate) type Connection = TokioIo<Either<UnixStream, TcpStream>>;
@@ -35,7 +38,13 @@ pub(crate) struct Target {
 
 #[derive(Debug, Clone)]
 enum Place {
-    Unix { dir: Arc<PrivateDir>, socket: PathBuf },
+    /// A socket of the plugin's, by its path in its directory.
+    Unix {
+        dir: Arc<PrivateDir>,
+        socket: PathBuf,
+    },
+    /// The socket of the directory that was handed over.
+    Handed(Arc<PrivateDir>),
     Tcp(SocketAddr),
 }
 
@@ -113,6 +122,9 @@ impl Target {
         let place = match address {
             Address::Tcp(addr) if !allow_tcp => return Err(ConnectError::TcpNotAllowed { addr: *addr }),
             Address::Tcp(addr) => Place::Tcp(*addr),
+            Address::Unix(path) if dir.listening().is_some() && *path == dir.listening_path() => {
+                Place::Handed(dir.clone())
+            }
             Address::Unix(path) => match path.strip_prefix(dir.path()) {
                 // The parser has refused "." and ".." already; the kernel will refuse symlinks.
                 Ok(socket) if socket != Path::new("") => {
@@ -130,16 +142,15 @@ impl Target {
     pub(crate) async fn connect(&self) -> Result<Connection, ConnectError> {
         let io = match &self.place {
             Place::Unix { dir, socket } => Either::Left(self.unix(dir, socket).await?),
+            Place::Handed(dir) => Either::Left(handed(dir).await?),
             Place::Tcp(addr) => Either::Right(self.tcp(*addr).await?),
         };
         Ok(TokioIo::new(io))
     }
 
     async fn unix(&self, dir: &PrivateDir, socket: &Path) -> Result<UnixStream, ConnectError> {
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        let fd = openat2(dir.fd(), socket, flags, Mode::empty(), resolve)
-            .map_err(|e| ConnectError::Open { shown: show(socket), source: e.into() })?;
+        let fd =
+            dir.open(socket).map_err(|e| ConnectError::Open { shown: show(socket), source: e.into() })?;
         let stat = fstat(&fd).map_err(|e| ConnectError::Open { shown: show(socket), source: e.into() })?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::Socket {
             return Err(ConnectError::NoSocket { shown: show(socket) });
@@ -147,8 +158,7 @@ impl Target {
         self.check_uid("its socket", stat.st_uid)?;
         let connect = |source| ConnectError::Connect { shown: show(socket), source };
         // Through the descriptor: what was looked at is what is connected to.
-        let magic = format!("/proc/self/fd/{}", fd.as_raw_fd());
-        let stream = UnixStream::connect(magic).await.map_err(connect)?;
+        let stream = UnixStream::connect(magic_path(fd.as_fd())).await.map_err(connect)?;
         // The kernel tells who called listen(), not who sends.
         let peer = stream.peer_cred().map_err(connect)?;
         self.check_uid("who listens on its socket", peer.uid())?;
@@ -176,6 +186,12 @@ impl Target {
         }
         Err(ConnectError::WrongUid { what, found, expected: self.uid })
     }
+}
+
+async fn handed(dir: &PrivateDir) -> Result<UnixStream, ConnectError> {
+    let connect = |source| ConnectError::Connect { shown: show(&dir.listening_path()), source };
+    let Some(socket) = dir.listening() else { return Err(connect(io::ErrorKind::NotFound.into())) };
+    UnixStream::connect(magic_path(socket)).await.map_err(connect)
 }
 
 fn show(path: &Path) -> String {

@@ -102,6 +102,39 @@ async fn the_listener_must_be_the_plugin() {
 }
 
 #[tokio::test]
+async fn a_socket_that_was_handed_over_is_known_by_its_descriptor() {
+    let s = scratch();
+    let path = s.private.listening_path();
+    assert!(matches!(s.target(&path, own_uid(), 1).unwrap().connect().await, Err(ConnectError::Open { .. })));
+    let handed = s.private.listen().unwrap();
+    // The kernel names us as the peer, whoever the plugin is.
+    let target = s.target(&path, own_uid() + 1, 1).unwrap();
+    target.connect().await.unwrap();
+    // Another one in its place is not found, nor one at a path that only looks like it.
+    std::fs::rename(&path, path.with_extension("away")).unwrap();
+    let _other = UnixListener::bind(&path).unwrap();
+    target.connect().await.unwrap();
+    drop(handed);
+    assert!(matches!(target.connect().await, Err(ConnectError::Connect { .. })), "nobody listens any more");
+}
+
+#[tokio::test]
+async fn what_the_plugin_finds_at_its_path_is_looked_at() {
+    let s = scratch();
+    let _ours = UnixListener::bind(s.path("plugin1")).unwrap();
+    let inside = tempfile::tempdir().unwrap();
+    std::fs::create_dir(inside.path().join("s")).unwrap();
+    s.private.enter(std::fs::File::open(inside.path()).unwrap().into());
+    assert!(matches!(s.connect("plugin1").await, Err(ConnectError::Open { .. })));
+    let _theirs = UnixListener::bind(inside.path().join("s/plugin1")).unwrap();
+    s.connect("plugin1").await.unwrap();
+    symlink("/run", inside.path().join("s/out")).unwrap();
+    assert!(matches!(s.connect("out/plugin1").await, Err(ConnectError::Open { .. })));
+    s.private.remove();
+    assert!(s.connect("plugin1").await.is_err());
+}
+
+#[tokio::test]
 async fn tcp_needs_leave() {
     let s = scratch();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

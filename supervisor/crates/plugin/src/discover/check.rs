@@ -3,10 +3,15 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use talon_jail::Mode;
+
+use crate::egress::AllowList;
+use crate::entry::NetworkAccess;
 use crate::environment;
+use crate::profile;
 use crate::spec::{
     LifecycleSettings, MANIFEST_FILE, MAX_CONNECTIONS, MAX_INSTANCES, MAX_MESSAGE_BYTES, MIN_MESSAGE_BYTES,
-    PluginSpec,
+    PluginSpec, SandboxSettings,
 };
 use crate::units::Duration;
 use crate::view::program::{self, Kind};
@@ -66,6 +71,7 @@ fn setting(setting: &'static str, problem: impl Into<String>) -> CheckError {
 pub fn check(spec: &PluginSpec) -> Result<(), CheckError> {
     settings(spec)?;
     lifecycle(&spec.lifecycle)?;
+    jail(&spec.sandbox)?;
     files(spec)
 }
 
@@ -89,6 +95,17 @@ fn lifecycle(life: &LifecycleSettings) -> Result<(), CheckError> {
         return Err(setting("backoff_initial", problem));
     }
     Ok(())
+}
+
+/// Whether the jail can be asked for; whether this machine can give it shows at the start.
+fn jail(sandbox: &SandboxSettings) -> Result<(), CheckError> {
+    if sandbox.mode == Mode::Off {
+        return Ok(());
+    }
+    if sandbox.network == NetworkAccess::Proxy {
+        AllowList::parse(&sandbox.allow).map_err(|error| setting("sandbox.allow", error.to_string()))?;
+    }
+    profile::compiled(sandbox).map(drop).map_err(|problem| setting("sandbox.profile", problem))
 }
 
 /// The part of [`check`] that needs no disk.

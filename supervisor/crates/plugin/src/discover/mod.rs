@@ -11,6 +11,7 @@
 //!
 //! One bad plugin never stops the others. Plugins from the config file ([`configured`]) pass the same checks.
 
+mod ceiling;
 mod check;
 mod defaults;
 mod manifest;

@@ -277,6 +277,7 @@ impl Driver {
         let live = Arc::new(Live::new(client));
         self.view.pid = Some(process.pid());
         self.view.uid = Some(process.uid());
+        self.tell_jail(&report);
         self.view.last_start = Some(Arc::new(LastStart { report, digest, dialect }));
         self.view.start_to_ready = self.launching.take().map(|(_, began)| began.elapsed());
         self.view.ready_since = Some(SystemTime::now());

@@ -5,6 +5,10 @@ use crate::events::{EventKind, NewEvent};
 use crate::lifecycle::State;
 use crate::lifecycle::event::Verdict;
 use crate::logs::Level;
+use crate::snapshot::not_enforced;
+
+/// How many protections of a plugin's last start do not hold, or only by a stand-in.
+const NOT_ENFORCED_GAUGE: &str = "talon_plugin_not_enforced";
 
 impl Driver {
     pub(super) fn tell_state(&self, from: State, to: State) {
@@ -24,6 +28,18 @@ impl Driver {
                 .field("to", to)
                 .field("reason", reason),
         );
+    }
+
+    /// What does not hold, once for each way in which it does not: a plugin that restarts says nothing new.
+    pub(super) fn tell_jail(&self, report: &talon_jail::Report) {
+        let name = &self.common.spec.name;
+        let lacking = not_enforced(report);
+        #[expect(clippy::cast_precision_loss, reason = "a report has some twenty lines")]
+        metrics::gauge!(NOT_ENFORCED_GAUGE, "plugin" => name.to_string()).set(lacking.len() as f64);
+        let told = self.view.last_start.as_ref().map(|start| not_enforced(&start.report)).unwrap_or_default();
+        for text in lacking.iter().filter(|text| !told.contains(text)) {
+            self.common.logs.note(self.slot.index, Level::Warn, format!("not enforced: {text}"));
+        }
     }
 
     pub(super) fn tell_exit(&self, how: &str) {

@@ -34,7 +34,7 @@ impl PluginSettings {
         for (key, value) in &self.config {
             spec.config.insert(key.clone(), value.clone());
         }
-        set(&mut spec.sandbox.mode, self.sandbox.mode.map(Into::into));
+        self.sandbox.apply(&mut spec.sandbox);
         spec.sandbox.limits = self.limits.within(spec.sandbox.limits);
         self.lifecycle.apply(&mut spec.lifecycle);
     }

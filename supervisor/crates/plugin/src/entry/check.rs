@@ -2,7 +2,7 @@
 
 use std::time::Duration as Time;
 
-use super::{CallLimits, PluginEntry, PluginSettings, SandboxLimits, SandboxMode};
+use super::{CallLimits, PluginEntry, PluginSettings, SandboxMode};
 use crate::document::Findings;
 use crate::document::origin::KeyPath;
 use crate::spec::LifecycleSettings;
@@ -78,15 +78,6 @@ impl SandboxMode {
     }
 }
 
-impl SandboxLimits {
-    /// Checks that a program can live within these limits.
-    pub fn check(&self, path: &KeyPath, found: &mut Findings<'_>) {
-        if let Some(data) = self.data_bytes {
-            found.size(data, &path.key("data_bytes"));
-        }
-    }
-}
-
 impl PluginSettings {
     /// Checks what is said about one plugin, against how plugins live that say nothing.
     pub fn check(&self, wider: &LifecycleSettings, path: &KeyPath, found: &mut Findings<'_>) {
@@ -104,9 +95,7 @@ impl PluginSettings {
                 check_day(timeout, &path.key("actions").key(action).key("timeout"), found);
             }
         }
-        if let Some(mode) = self.sandbox.mode {
-            mode.check(&path.key("sandbox"), found);
-        }
+        self.sandbox.check(&path.key("sandbox"), found);
         self.limits.check(&path.key("limits"), found);
     }
 

@@ -1,13 +1,24 @@
 //! A plugin's jail, as written.
 
+use std::path::Path;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use talon_jail::{Limits, Mode};
+use talon_jail::Mode;
 
+use super::files::SandboxFs;
+use super::network::{NetworkAccess, SandboxPorts, check_allowed};
+use crate::document::Findings;
+use crate::document::origin::KeyPath;
+use crate::spec::SandboxSettings;
 use crate::units::ByteSize;
 
-/// One plugin's jail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+/// The longest name of a profile, as long as a file's name can be.
+const MAX_PROFILE_NAME_BYTES: usize = 255;
+
+/// One plugin's jail. A `plugin.yaml` may ask for more protection, never for less: what gives more than the operator's
+/// word is refused until the operator says here whether it may.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct PluginSandbox {
     /// As `sandbox.mode`.
@@ -16,6 +27,35 @@ pub struct PluginSandbox {
     /// refused until the operator sets the mode here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<SandboxMode>,
+    /// As `sandbox.profile`.
+    ///
+    /// A `plugin.yaml` that names another than the operator's is refused until the operator names it here.
+    #[schemars(example = &"ports")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// As `sandbox.network`.
+    ///
+    /// A `plugin.yaml` that asks for more than `sandbox.network` is refused until the operator grants it here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkAccess>,
+    /// As `sandbox.ports`. Each list that is left out keeps the wider one.
+    #[serde(skip_serializing_if = "SandboxPorts::are_any")]
+    pub ports: SandboxPorts,
+    /// As `sandbox.allow`. The whole list replaces the wider one.
+    #[schemars(example = &["api.example.org:443"])]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allow: Option<Vec<String>>,
+    /// As `sandbox.fs`. Each list that is left out keeps the wider one.
+    ///
+    /// A `plugin.yaml` that names what `sandbox.fs` does not grant is refused until the operator grants it here.
+    #[serde(skip_serializing_if = "SandboxFs::is_silent")]
+    pub fs: SandboxFs,
+    /// As `sandbox.tmp_bytes`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tmp_bytes: Option<ByteSize>,
+    /// As `sandbox.tmp_exec`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tmp_exec: Option<bool>,
 }
 
 /// What happens when a protection cannot be given.
@@ -29,44 +69,6 @@ pub enum SandboxMode {
     BestEffort,
     /// It runs as a plain process. For debugging only.
     Off,
-}
-
-/// Resource limits of a plugin's processes; a key that is left out keeps the wider value.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct SandboxLimits {
-    /// Open files of one process.
-    ///
-    /// 1,024: what `select()` can count to, and more than a tool that serves one socket needs. Opening more
-    /// fails inside the plugin.
-    #[schemars(range(min = 16), extend("x-default" = "1024"))]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub nofile: Option<u64>,
-    /// Processes and threads of the plugin's uid.
-    ///
-    /// 256: room for a runtime's thread pools, none for a fork bomb. Starting more fails inside the plugin.
-    /// Enforced only where the plugin has a uid of its own, because the kernel counts by uid.
-    #[schemars(range(min = 1), extend("x-default" = "256"))]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub nproc: Option<u64>,
-    /// The largest file it may write.
-    ///
-    /// 1 GiB. Writing beyond it fails inside the plugin.
-    #[schemars(extend("x-default" = "1GiB"))]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fsize_bytes: Option<ByteSize>,
-    /// Memory it may lock.
-    ///
-    /// 64 KiB: enough for a key, too little to starve the machine.
-    #[schemars(extend("x-default" = "64KiB"))]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub memlock_bytes: Option<ByteSize>,
-    /// Data segment and private memory.
-    ///
-    /// Unlimited unless set, because runtimes with a garbage collector reserve far more than they use.
-    #[schemars(extend("x-default" = "unlimited"))]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub data_bytes: Option<ByteSize>,
 }
 
 impl SandboxMode {
@@ -101,17 +103,61 @@ impl From<Mode> for SandboxMode {
     }
 }
 
-impl SandboxLimits {
-    /// These limits where something is said, and the wider ones elsewhere.
-    #[must_use]
-    pub fn within(&self, wider: Limits) -> Limits {
-        Limits {
-            nofile: self.nofile.unwrap_or(wider.nofile),
-            nproc: self.nproc.unwrap_or(wider.nproc),
-            fsize_bytes: self.fsize_bytes.map_or(wider.fsize_bytes, ByteSize::get),
-            memlock_bytes: self.memlock_bytes.map_or(wider.memlock_bytes, ByteSize::get),
-            data_bytes: self.data_bytes.map(ByteSize::get).or(wider.data_bytes),
-            core_bytes: wider.core_bytes,
+impl PluginSandbox {
+    /// Applies what is said here to what holds so far.
+    pub fn apply(&self, sandbox: &mut SandboxSettings) {
+        if let Some(mode) = self.mode {
+            sandbox.mode = mode.into();
         }
+        if let Some(profile) = &self.profile {
+            sandbox.profile.clone_from(profile);
+        }
+        sandbox.network = self.network.unwrap_or(sandbox.network);
+        sandbox.ports = self.ports.within(&sandbox.ports);
+        if let Some(allow) = &self.allow {
+            sandbox.allow.clone_from(allow);
+        }
+        sandbox.fs = self.fs.within(&sandbox.fs);
+        sandbox.tmp_bytes = self.tmp_bytes.map_or(sandbox.tmp_bytes, ByteSize::get);
+        sandbox.tmp_exec = self.tmp_exec.unwrap_or(sandbox.tmp_exec);
+    }
+
+    /// Checks that a jail can be built from this.
+    pub fn check(&self, path: &KeyPath, found: &mut Findings<'_>) {
+        if let Some(mode) = self.mode {
+            mode.check(path, found);
+        }
+        if let Some(profile) = &self.profile {
+            check_profile(profile, &path.key("profile"), found);
+        }
+        if let Some(size) = self.tmp_bytes {
+            found.size(size, &path.key("tmp_bytes"));
+        }
+        check_allowed(self.allow.as_deref().unwrap_or_default(), &path.key("allow"), found);
+        self.fs.check(&path.key("fs"), found);
+        // Either would be without effect, and who writes one down means it.
+        if !self.ports.are_any() && self.network.is_some_and(|network| network != NetworkAccess::Full) {
+            let help = "set network: full, or remove the ports";
+            found.problem(&path.key("ports"), "has no effect without network: full", help);
+        }
+        if self.allow.as_ref().is_some_and(|allow| !allow.is_empty())
+            && self.network.is_some_and(|network| network != NetworkAccess::Proxy)
+        {
+            let help = "set network: proxy, or remove the list";
+            found.problem(&path.key("allow"), "has no effect without network: proxy", help);
+        }
+    }
+}
+
+/// A profile is named by a word, or by the absolute path of its file.
+fn check_profile(profile: &str, path: &KeyPath, found: &mut Findings<'_>) {
+    let is_name = !profile.is_empty()
+        && profile.len() <= MAX_PROFILE_NAME_BYTES
+        && !profile.starts_with('.')
+        && !profile.contains(['/', '\0']);
+    let is_file = Path::new(profile).is_absolute() && !profile.contains('\0');
+    if !is_name && !is_file {
+        let help = "write strict, the name of a file in sandbox.profile_dir, or an absolute path";
+        found.problem(path, "names no profile", help);
     }
 }

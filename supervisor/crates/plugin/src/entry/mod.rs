@@ -9,8 +9,11 @@
 mod apply;
 mod calls;
 mod check;
+mod files;
 mod jail;
 mod lifecycle;
+mod limits;
+mod network;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,8 +26,11 @@ use crate::units::Duration;
 
 pub use calls::CallLimits;
 pub use check::{MAX_CALL_TIMEOUT, check_backoff, check_day, check_health, check_variable};
-pub use jail::{PluginSandbox, SandboxLimits, SandboxMode};
+pub use files::{MAX_GRANTS, SandboxFs};
+pub use jail::{PluginSandbox, SandboxMode};
 pub use lifecycle::LifecycleKeys;
+pub use limits::SandboxLimits;
+pub use network::{NetworkAccess, SandboxPorts};
 
 /// A plugin and its program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -71,7 +77,7 @@ pub struct PluginSettings {
     #[serde(flatten)]
     pub calls: CallLimits,
     /// Whether it may listen on a TCP port of this machine instead of a unix socket. Off, because other users
-    /// of the machine could then connect to it.
+    /// of the machine could then connect to it. It needs `sandbox.network: full` as well.
     ///
     /// A `plugin.yaml` that asks for it is refused until the operator says here whether it may.
     #[schemars(extend("x-default" = "false"))]

@@ -2,16 +2,20 @@
 
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use talon_jail::SpawnError;
+use talon_jail::{GroupError, SpawnError};
 
 use super::process::Exit;
 use crate::capability::CapabilityError;
 use crate::connect::ConnectError;
 use crate::discover::CheckError;
+use crate::egress::EgressError;
 use crate::handshake::HandshakeError;
 use crate::identity::IdentityError;
+use crate::name::PluginName;
 use crate::view::ViewError;
 
 /// What a start is doing, for the message about one that did not end.
@@ -83,6 +87,28 @@ pub(crate) enum LaunchError {
     /// Its private directory could not be made.
     #[error("its private directory cannot be made: {0}; check that the runtime directory has room")]
     Directory(#[source] io::Error),
+    /// The group that bounds it could not be made.
+    #[error("its cgroup cannot be made: {0}")]
+    Group(#[from] GroupError),
+    /// Its list of places cannot be understood.
+    #[error(transparent)]
+    Egress(#[from] EgressError),
+    /// What it is to see cannot be put together.
+    #[error("its view of the files cannot be built: {0}; correct its sandbox.fs")]
+    Isolation(String),
+    /// Its interpreter is not among what it sees.
+    #[error(
+        "its interpreter {} lies outside of what it sees: grant it with plugins.tools.overrides.{plugin}.sandbox.fs.execute: [{:?}]",
+        interpreter.display(), grant
+    )]
+    Interpreter {
+        /// The interpreter, where links lead.
+        interpreter: PathBuf,
+        /// The directory that has its libraries, too.
+        grant: PathBuf,
+        /// Its name.
+        plugin: PluginName,
+    },
     /// The jail refused, or could not be built.
     #[error("its jail cannot be built: {0}")]
     Spawn(#[from] SpawnError),
@@ -128,6 +154,14 @@ pub(crate) enum LaunchError {
         "it multiplexes its listener (yamux), which Talon does not speak: turn gRPC broker multiplexing off in the plugin"
     )]
     Mux,
+    /// It listens in a network of its own.
+    #[error(
+        "it listens on the TCP address {addr} of a network of its own, which nobody else reaches: let it use a unix socket, or set sandbox.network to full for it"
+    )]
+    TcpInside {
+        /// The address.
+        addr: SocketAddr,
+    },
     /// The place it named is not its own, or nobody is there.
     #[error("{0}")]
     Connect(String, #[source] Option<ConnectError>),
@@ -192,7 +226,13 @@ impl LaunchError {
                     | HandshakeError::Protocol { .. }
                     | HandshakeError::WrongDialect { .. }
             ),
-            Self::Tls | Self::Mux | Self::NoUid => true,
+            Self::Tls
+            | Self::Mux
+            | Self::NoUid
+            | Self::TcpInside { .. }
+            | Self::Isolation(_)
+            | Self::Egress(_)
+            | Self::Interpreter { .. } => true,
             Self::Connect(_, source) => matches!(source, Some(ConnectError::TcpNotAllowed { .. })),
             _ => false,
         }

@@ -11,16 +11,19 @@
 
 mod attempt;
 mod error;
+mod isolation;
 mod process;
 mod program;
+mod spawn;
 mod talk;
 mod wait;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use rustix::thread::CapabilitySet;
-use talon_jail::{Identity, JailSpec, Mode, Stage};
+use talon_jail::{Groups, Stage};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -53,8 +56,12 @@ struct Shared {
     settings: Arc<Settings>,
     stage: Arc<Stage>,
     runtime: Arc<RuntimeDir>,
+    /// Without symlinks.
+    data_dir: PathBuf,
     views: Views,
     identities: Option<Identities>,
+    /// Where there are cgroups to divide among plugins.
+    groups: Option<Groups>,
     /// Whether we may give plugins uids of their own at all.
     may_change_uid: bool,
 }
@@ -109,7 +116,7 @@ impl Launcher {
         }
         let range = settings.uid_range.clone();
         let runtime = Arc::new(RuntimeDir::prepare(&settings.runtime_dir, range.is_some())?);
-        crate::rundir::prepare_dir(&settings.data_dir, "state.data_dir", false)?;
+        let data_dir = crate::rundir::prepare_dir(&settings.data_dir, "state.data_dir", false)?;
         let views = Views::prepare(&settings.data_dir, runtime.path())?;
         let identities = range.map(|range| Identities::open(&settings.data_dir, range)).transpose()?;
         let starts = Arc::new(Semaphore::new(settings.start_concurrency.max(1)));
@@ -117,7 +124,8 @@ impl Launcher {
             let needed = CapabilitySet::CHOWN | CapabilitySet::SETUID | CapabilitySet::SETGID;
             held.effective.contains(needed)
         });
-        let shared = Shared { settings, stage, runtime, views, identities, may_change_uid };
+        let groups = spawn::groups(runtime.path());
+        let shared = Shared { settings, stage, runtime, data_dir, views, identities, groups, may_change_uid };
         Ok(Self { shared: Arc::new(shared), starts })
     }
 
@@ -179,7 +187,7 @@ impl Launcher {
         progress: &(dyn Fn(Progress) + Send + Sync),
     ) -> Result<Ready, Failure> {
         let Spawned { process, dir, stdout, stderr, report, digest } =
-            self.spawn(attempt, spec, instance, deadline).await?;
+            self.spawn(attempt, spec, instance, deadline, logs).await?;
         let uid = process.uid();
         progress(Progress::Started { pid: process.pid(), uid });
         logs.note(
@@ -254,8 +262,9 @@ impl Launcher {
         spec: &PluginSpec,
         instance: u32,
         deadline: Instant,
+        logs: &LogSink,
     ) -> Result<Spawned, LaunchError> {
-        let (shared, spec) = (self.shared.clone(), spec.clone());
+        let (shared, spec, logs) = (self.shared.clone(), spec.clone(), logs.clone());
         let checked = {
             let shared = shared.clone();
             let spec = spec.clone();
@@ -265,7 +274,7 @@ impl Launcher {
         attempt.step = Step::Spawn;
         // Run to its end even if this future is dropped meanwhile; the process then dies with the result.
         let spawning = attempt.spawning.insert(tokio::task::spawn_blocking(move || {
-            shared.spawn(&spec, instance, prepared, identity, deadline)
+            shared.spawn(&spec, instance, prepared, identity, deadline, &logs)
         }));
         let spawned = spawning.await;
         attempt.spawning = None;
@@ -279,54 +288,5 @@ fn joined<T>(result: Result<Result<T, LaunchError>, tokio::task::JoinError>) -> 
         Ok(result) => result,
         Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
         Err(_) => Err(LaunchError::Stopping),
-    }
-}
-
-impl Shared {
-    fn check(&self, spec: &PluginSpec) -> Result<(program::Prepared, Option<Identity>), LaunchError> {
-        // Registered specs were checked when they were found; this holds for hosts that make their own.
-        crate::discover::settings(spec)?;
-        let identity = match (&self.identities, spec.sandbox.mode) {
-            (Some(_), Mode::Enforce) if !self.may_change_uid => return Err(LaunchError::NoUid),
-            // The jail's report says that it has no uid of its own.
-            (Some(_), Mode::BestEffort) if !self.may_change_uid => None,
-            // Without a jail it keeps ours.
-            (None, _) | (_, Mode::Off) => None,
-            (Some(identities), _) => Some(identities.of(&spec.name)?),
-        };
-        Ok((program::prepare(spec, &self.views, identity)?, identity))
-    }
-
-    fn spawn(
-        &self,
-        spec: &PluginSpec,
-        instance: u32,
-        prepared: program::Prepared,
-        identity: Option<Identity>,
-        deadline: Instant,
-    ) -> Result<Spawned, LaunchError> {
-        let dir = Arc::new(self.runtime.allocate(identity).map_err(LaunchError::Directory)?);
-        let program::Prepared { program, file, argv0, cwd, digest, view } = prepared;
-        let argv = std::iter::once(argv0).chain(spec.args.iter().map(Into::into)).collect();
-        let jail = JailSpec {
-            name: format!("{}/{instance}", spec.name),
-            program,
-            argv,
-            env: crate::environment::build(spec, &self.settings.env_allow_list, &dir, instance),
-            cwd: cwd.unwrap_or_else(|| dir.home_dir()),
-            identity,
-            limits: spec.sandbox.limits,
-            mode: spec.sandbox.mode,
-        };
-        let left = deadline.saturating_duration_since(Instant::now());
-        let program = file.as_ref().map(std::os::fd::AsFd::as_fd);
-        let jailed = talon_jail::spawn(&self.stage, &jail, program, left)?;
-        let uid = identity.map_or_else(|| rustix::process::geteuid().as_raw(), |identity| identity.uid);
-        // From here on the process dies with its handle.
-        let process =
-            Process::new(jailed.monitor, jailed.pid, uid, dir.clone(), view).map_err(LaunchError::Watch)?;
-        let stdout = PipeReader::new(jailed.stdout).map_err(LaunchError::Watch)?;
-        let stderr = PipeReader::new(jailed.stderr).map_err(LaunchError::Watch)?;
-        Ok(Spawned { process, dir, stdout, stderr, report: jailed.report, digest })
     }
 }

@@ -3,14 +3,15 @@
 use std::fmt;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use talon_jail::{ExitStatus, Monitor};
+use talon_jail::{ExitStatus, Group, Monitor};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::watch;
 
+use crate::egress::Proxy;
 use crate::rundir::PrivateDir;
 use crate::view::View;
 
@@ -34,6 +35,17 @@ impl fmt::Display for Exit {
     }
 }
 
+/// What a process has for as long as anything of it is left.
+pub(super) struct Belongings {
+    pub(super) dir: Arc<PrivateDir>,
+    /// What it runs from.
+    pub(super) view: Option<Arc<View>>,
+    /// What bounds it and all it starts together, where there are cgroups.
+    pub(super) group: Option<Group>,
+    /// Its way out.
+    pub(super) proxy: Option<Proxy>,
+}
+
 /// The handle on one process. Dropping it kills the process and all it started; a task goes on until they are
 /// gone and their directory is removed.
 #[derive(Debug)]
@@ -48,6 +60,23 @@ struct Held {
     monitor: Monitor,
     pid: u32,
     uid: u32,
+    group: Mutex<Option<Group>>,
+}
+
+impl Held {
+    /// By the monitor and by the kernel: each reaches what the other may not.
+    fn kill_all(&self) {
+        if let Err(error) = self.monitor.kill_all() {
+            tracing::warn!(pid = self.pid, %error, "a process could not be killed");
+        }
+        if let Some(Err(error)) = self.group().as_ref().map(Group::kill) {
+            tracing::warn!(pid = self.pid, %error, "a cgroup could not be killed");
+        }
+    }
+
+    fn group(&self) -> MutexGuard<'_, Option<Group>> {
+        self.group.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// One of the monitor's descriptors, for as long as somebody waits on it.
@@ -67,27 +96,31 @@ impl AsRawFd for PidFd {
 }
 
 impl Process {
-    /// Takes over a process that was just started. `view` is what it runs from.
-    pub(super) fn new(
-        monitor: Monitor,
-        pid: u32,
-        uid: u32,
-        dir: Arc<PrivateDir>,
-        view: Option<Arc<View>>,
-    ) -> io::Result<Self> {
-        let held = Arc::new(Held { monitor, pid, uid });
+    /// Takes over a process that was just started.
+    pub(super) fn new(monitor: Monitor, pid: u32, uid: u32, belongings: Belongings) -> io::Result<Self> {
+        let Belongings { dir, view, group, proxy } = belongings;
+        let held = Arc::new(Held { monitor, pid, uid, group: Mutex::new(group) });
         let control = readable(ControlFd(held.clone()))?;
         let pidfd = readable(PidFd(held.clone()))?;
         let (exit_sender, exit) = watch::channel(None);
         let (gone_sender, gone) = watch::channel(false);
         tokio::spawn(async move {
             let status = program_end(&control).await;
+            // The kernel's word about memory, which a monitor that was killed along cannot give.
+            let status = control.get_ref().0.group().as_ref().map_or(status, |group| group.explain(status));
+            drop(proxy);
             exit_sender.send_replace(Some(Exit { status }));
             if tokio::time::timeout(CLEARING, monitor_end(&pidfd)).await.is_err() {
-                let _ = pidfd.get_ref().0.monitor.kill_all();
-                monitor_end(&pidfd).await;
+                pidfd.get_ref().0.kill_all();
+                if tokio::time::timeout(CLEARING, monitor_end(&pidfd)).await.is_err() {
+                    pidfd.get_ref().0.monitor.kill_monitor();
+                    monitor_end(&pidfd).await;
+                }
             }
+            let group = pidfd.get_ref().0.group().take();
             let removed = tokio::task::spawn_blocking(move || {
+                // It kills what may be left in it, and waits for that.
+                drop(group);
                 dir.remove();
                 drop(view);
             });
@@ -149,9 +182,7 @@ impl Process {
 
     /// SIGKILL to everything that it started.
     pub(crate) fn kill_all(&self) {
-        if let Err(error) = self.held.monitor.kill_all() {
-            tracing::warn!(pid = self.held.pid, %error, "a process could not be killed");
-        }
+        self.held.kill_all();
     }
 }
 

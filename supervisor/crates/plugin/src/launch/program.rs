@@ -19,6 +19,8 @@ pub(super) struct Prepared {
     pub(super) program: Program,
     /// For execution by descriptor.
     pub(super) file: Option<File>,
+    /// What is executed by path, to find its interpreter.
+    pub(super) script: Option<File>,
     /// The name that it is told.
     pub(super) argv0: OsString,
     /// Where it runs, unless in its private directory.
@@ -54,13 +56,14 @@ pub(super) fn prepare(
                 }
             };
             let OpenProgram { file, kind } = opened;
-            let (program, file) = match kind {
-                Kind::Native => (Program::Descriptor, Some(file)),
-                Kind::Script => (Program::Path(path.clone()), None),
+            let (program, file, script) = match kind {
+                Kind::Native => (Program::Descriptor, Some(file), None),
+                Kind::Script => (Program::Path(path.clone()), None, Some(file)),
             };
             Ok(Prepared {
                 program,
                 file,
+                script,
                 argv0: path.into(),
                 cwd: Some(view.path().to_owned()),
                 digest: view.digest().to_owned(),
@@ -77,9 +80,12 @@ pub(super) fn prepare(
                     .map_err(|source| CheckError::from(ProgramError::Io { path: real.clone(), source }))?;
                 compare(spec, real.clone(), digest.clone())?;
                 let argv0 = spec.program.clone().into();
-                let (program, file) =
-                    if by_path { (Program::Path(real), None) } else { (Program::Descriptor, Some(file)) };
-                return Ok(Prepared { program, file, argv0, cwd: None, digest, view: None });
+                let (program, file, script) = if by_path {
+                    (Program::Path(real), None, Some(file))
+                } else {
+                    (Program::Descriptor, Some(file), None)
+                };
+                return Ok(Prepared { program, file, script, argv0, cwd: None, digest, view: None });
             }
             let name = real.file_name().unwrap_or(real.as_os_str()).to_owned();
             let view = view(spec, views, Source::Script(&mut file, &name), gid)?;
@@ -88,6 +94,7 @@ pub(super) fn prepare(
             Ok(Prepared {
                 program: Program::Path(path.clone()),
                 file: None,
+                script: Some(file),
                 argv0: path.into(),
                 cwd: None,
                 digest: view.digest().to_owned(),

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use talon_jail::Mode;
+
 use super::error::{LaunchError, Step};
 use super::process::Process;
 use crate::capability::Capability;
 use crate::client::{Client, Health, InitOutcome, RefreshError};
 use crate::connect::{ConnectError, Target};
-use crate::handshake::Handshake;
+use crate::entry::NetworkAccess;
+use crate::handshake::{Address, Handshake};
 use crate::logs::{Level, LogSink, Stream};
 use crate::rundir::PrivateDir;
 use crate::spec::{Dialect, PluginSpec};
@@ -35,6 +38,13 @@ pub(super) fn target(
     }
     if handshake.mux {
         return Err(LaunchError::Mux);
+    }
+    if let Address::Tcp(addr) = handshake.address
+        && spec.allow_tcp
+        && spec.sandbox.mode != Mode::Off
+        && spec.sandbox.network != NetworkAccess::Full
+    {
+        return Err(LaunchError::TcpInside { addr });
     }
     Target::new(&handshake.address, dir, uid, monitor_pid, spec.allow_tcp)
         .map_err(|error| LaunchError::Connect(error.to_string(), Some(error)))

@@ -5,26 +5,34 @@
 //!   supervisor.lock             held as long as the supervisor lives; its text is our pid
 //!   p/                          0711, ours
 //!     1f/                       0750, ours; its group is the plugin's
+//!       l  x                    ours: sockets that we make for it, see `listen`
 //!       s/  t/  h/              0700, the plugin's: socket, TMPDIR, HOME
 //! ```
+//!
+//! A jailed plugin finds another directory at the path of its own: a file system in memory with `s`, `t` and `h`, which
+//! exists for it alone, and of which we have a descriptor ([`PrivateDir::enter`]). Paths that it prints are the same
+//! either way.
 
+mod listen;
 mod lock;
 mod remove;
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustix::fs::{
-    AtFlags, Dir, FileType, Gid, Mode, OFlags, Uid, fchmod, fchown, fstat, mkdirat, openat, statat,
+    AtFlags, Dir, FileType, Gid, Mode, OFlags, ResolveFlags, Uid, fchmod, fchown, fstat, mkdirat, openat,
+    openat2, statat,
 };
 use rustix::io::Errno;
 use talon_jail::Identity;
 
+pub(crate) use listen::magic_path;
 pub(crate) use lock::{DirLock, LockError};
 pub(crate) use remove::remove_tree;
 
@@ -50,9 +58,9 @@ const NO_PASSAGE: &str = "plugins run with uids of their own and cannot pass thr
 
 const LOCK_FILE: &str = "supervisor.lock";
 const PLUGINS_DIR: &str = "p";
-const SOCKET_DIR: &str = "s";
-const TMP_DIR: &str = "t";
-const HOME_DIR: &str = "h";
+pub(crate) const SOCKET_DIR: &str = "s";
+pub(crate) const TMP_DIR: &str = "t";
+pub(crate) const HOME_DIR: &str = "h";
 
 const SHARED_MODE: u32 = 0o711;
 const PRIVATE_MODE: u32 = 0o700;
@@ -140,7 +148,15 @@ impl RuntimeDir {
     pub(crate) fn allocate(self: &Arc<Self>, owner: Option<Identity>) -> io::Result<PrivateDir> {
         let (name, fd) = self.make_numbered()?;
         let path = self.path.join(PLUGINS_DIR).join(&name);
-        let dir = PrivateDir { runtime: self.clone(), name, path, fd, removed: AtomicBool::new(false) };
+        let dir = PrivateDir {
+            runtime: self.clone(),
+            name,
+            path,
+            fd,
+            inside: Mutex::default(),
+            listening: OnceLock::new(),
+            removed: AtomicBool::new(false),
+        };
         for inner in [SOCKET_DIR, TMP_DIR, HOME_DIR] {
             mkdirat(&dir.fd, inner, Mode::from_raw_mode(PRIVATE_MODE))?;
             let fd = openat(&dir.fd, inner, dir_flags(), Mode::empty())?;
@@ -181,6 +197,10 @@ pub(crate) struct PrivateDir {
     name: String,
     path: PathBuf,
     fd: OwnedFd,
+    /// What the plugin finds at the path, if that is another directory.
+    inside: Mutex<Option<Arc<OwnedFd>>>,
+    /// The listening socket that was handed over, as a place to connect to.
+    listening: OnceLock<OwnedFd>,
     removed: AtomicBool,
 }
 
@@ -190,9 +210,27 @@ impl PrivateDir {
         &self.path
     }
 
-    /// Itself, whatever happens to its path.
-    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+    /// Its name, which nothing else has for as long as it is there.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The plugin finds this directory at the path, and no longer ours.
+    pub(crate) fn enter(&self, inside: OwnedFd) {
+        *self.inside() = Some(Arc::new(inside));
+    }
+
+    /// Opens something below it as the plugin sees it, whatever happens to its path. No symlink is followed.
+    pub(crate) fn open(&self, below: &Path) -> rustix::io::Result<OwnedFd> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let inside = self.inside().clone();
+        let dir = inside.as_ref().map_or(self.fd.as_fd(), |inside| inside.as_fd());
+        openat2(dir, below, flags, Mode::empty(), resolve)
+    }
+
+    fn inside(&self) -> MutexGuard<'_, Option<Arc<OwnedFd>>> {
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn socket_dir(&self) -> PathBuf {
@@ -212,6 +250,8 @@ impl PrivateDir {
         if self.removed.swap(true, Ordering::AcqRel) {
             return;
         }
+        // The file system lives as long as anybody holds it, with all that the plugin wrote.
+        *self.inside() = None;
         if let Err(error) = remove_tree(self.runtime.plugins.as_fd(), &self.name) {
             tracing::warn!(path = %self.path.display(), %error, "a plugin's private directory cannot be removed");
         }

@@ -1,0 +1,266 @@
+//! What a manifest may ask for: nothing beyond the operator's word.
+//!
+//! What the operator says about this very plugin counts as leave, whatever it is, because it is also what will hold.
+
+use talon_jail::Mode;
+
+use crate::entry::{NetworkAccess, PluginSandbox, PluginSettings, SandboxFs, SandboxMode};
+use crate::name::PluginName;
+use crate::spec::{PluginSpec, SandboxSettings};
+use crate::units::ByteSize;
+
+/// What the operator says about one plugin, the later word last.
+pub(super) type Operator<'a> = [Option<&'a PluginSettings>; 2];
+
+/// What a manifest asks for that only the operator may give: for each wish the key, what is asked for, and how the
+/// operator can allow it. `spec` holds what the operator says to all plugins.
+pub(super) fn wishes(manifest: &PluginSettings, operator: Operator<'_>, spec: &PluginSpec) -> Vec<String> {
+    let operator = || operator.into_iter().flatten();
+    let mut wishes = Wishes { name: &spec.name, list: Vec::new() };
+    if let Some(wanted) = manifest.sandbox.mode
+        && strictness(wanted.into()) < strictness(spec.sandbox.mode)
+        && !operator().any(|settings| settings.sandbox.mode.is_some())
+    {
+        let ours = SandboxMode::from(spec.sandbox.mode).word();
+        wishes.add("sandbox.mode", wanted.word(), ours);
+    }
+    let words: Vec<&PluginSandbox> = operator().map(|settings| &settings.sandbox).collect();
+    let sandbox = Sandbox { wanted: &manifest.sandbox, words: &words, wide: &spec.sandbox };
+    sandbox.profile(&mut wishes);
+    sandbox.network(&mut wishes);
+    sandbox.files(&mut wishes);
+    for limit in LIMITS {
+        let Some(wanted) = (limit.said)(manifest) else { continue };
+        let ours = (limit.ceiling)(spec);
+        let beyond = if limit.kind == Kind::Courtesy { wanted < ours } else { wanted > ours };
+        if beyond && !operator().any(|settings| (limit.said)(settings).is_some()) {
+            let shown = |value: u64| match limit.kind {
+                Kind::Bytes => ByteSize::bytes(value).to_string(),
+                Kind::Count | Kind::Courtesy => value.to_string(),
+            };
+            wishes.add(limit.key, &shown(wanted), &shown(ours));
+        }
+    }
+    if manifest.allow_tcp == Some(true) && !operator().any(|settings| settings.allow_tcp.is_some()) {
+        wishes.add("allow_tcp", "true", "false");
+    }
+    wishes.list
+}
+
+struct Wishes<'a> {
+    name: &'a PluginName,
+    list: Vec<String>,
+}
+
+impl Wishes<'_> {
+    fn add(&mut self, key: &str, wanted: &str, ours: &str) {
+        let Self { name, list } = self;
+        list.push(format!(
+            "{key}: plugin.yaml asks for {wanted}, and the operator's word is {ours}: remove it there, or allow it with plugins.tools.overrides.{name}.{key}: {wanted}"
+        ));
+    }
+
+    fn add_list<T: serde::Serialize>(&mut self, key: &str, wanted: &[T], ours: &[T]) {
+        // JSON is YAML, so that the line can be copied as it stands.
+        let shown = |list: &[T]| serde_json::to_string(list).unwrap_or_default();
+        self.add(key, &shown(wanted), &shown(ours));
+    }
+}
+
+fn strictness(mode: Mode) -> u8 {
+    match mode {
+        Mode::Off => 0,
+        Mode::BestEffort => 1,
+        Mode::Enforce => 2,
+    }
+}
+
+/// One plugin's jail: what it wants, the operator's words about it, and what all plugins have.
+struct Sandbox<'a> {
+    wanted: &'a PluginSandbox,
+    words: &'a [&'a PluginSandbox],
+    wide: &'a SandboxSettings,
+}
+
+impl Sandbox<'_> {
+    fn profile(&self, wishes: &mut Wishes<'_>) {
+        if let Some(wanted) = &self.wanted.profile
+            && *wanted != self.wide.profile
+            && !self.words.iter().any(|word| word.profile.is_some())
+        {
+            wishes.add("sandbox.profile", wanted, &self.wide.profile);
+        }
+    }
+
+    fn network(&self, wishes: &mut Wishes<'_>) {
+        let Self { wanted, words, wide } = self;
+        let granted = words.iter().rev().find_map(|word| word.network);
+        if let Some(network) = wanted.network
+            && network > wide.network
+            && granted.is_none()
+        {
+            wishes.add("sandbox.network", network.word(), wide.network.word());
+        }
+        // Ports only ever take away from what `full` gives.
+        let ports = [
+            (
+                "sandbox.ports.connect",
+                &wanted.ports.connect,
+                &wide.ports.connect,
+                words.iter().any(|w| w.ports.connect.is_some()),
+            ),
+            (
+                "sandbox.ports.bind",
+                &wanted.ports.bind,
+                &wide.ports.bind,
+                words.iter().any(|w| w.ports.bind.is_some()),
+            ),
+        ];
+        for (key, wanted, wide, said) in ports {
+            if let (Some(wanted), Some(wide)) = (wanted, wide)
+                && !said
+                && !wanted.iter().all(|port| wide.contains(port))
+            {
+                wishes.add_list(key, wanted, wide);
+            }
+        }
+        let Some(allow) = &wanted.allow else { return };
+        let through_proxy = granted.or(wanted.network).unwrap_or(wide.network) == NetworkAccess::Proxy;
+        // Whoever may go everywhere may also choose to go to a few places only.
+        let narrower = granted.is_none() && wide.network == NetworkAccess::Full;
+        if through_proxy
+            && !narrower
+            && !words.iter().any(|word| word.allow.is_some())
+            && !allow.iter().all(|destination| wide.allow.contains(destination))
+        {
+            wishes.add_list("sandbox.allow", allow, &wide.allow);
+        }
+    }
+
+    fn files(&self, wishes: &mut Wishes<'_>) {
+        let Self { wanted, words, wide } = self;
+        for (index, (name, list)) in wanted.fs.lists().into_iter().enumerate() {
+            let Some(list) = list else { continue };
+            let of = |fs: &SandboxFs| fs.lists()[index].1.cloned();
+            if words.iter().any(|word| of(&word.fs).is_some()) {
+                continue;
+            }
+            let granted = of(&wide.fs).unwrap_or_default();
+            // Only as they stand there: what lies inside may be a link that somebody else made.
+            if !list.iter().all(|path| granted.contains(path)) {
+                wishes.add_list(&format!("sandbox.fs.{name}"), list, &granted);
+            }
+        }
+        if wanted.tmp_exec == Some(true)
+            && !wide.tmp_exec
+            && !words.iter().any(|word| word.tmp_exec.is_some())
+        {
+            wishes.add("sandbox.tmp_exec", "true", "false");
+        }
+    }
+}
+
+/// How a limit is written, and which way it binds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Count,
+    Bytes,
+    /// The higher, the more others get.
+    Courtesy,
+}
+
+/// One limit: how it is written, and how it is meant.
+struct Limit {
+    key: &'static str,
+    kind: Kind,
+    said: fn(&PluginSettings) -> Option<u64>,
+    ceiling: fn(&PluginSpec) -> u64,
+}
+
+const fn limit(
+    key: &'static str,
+    kind: Kind,
+    said: fn(&PluginSettings) -> Option<u64>,
+    ceiling: fn(&PluginSpec) -> u64,
+) -> Limit {
+    Limit { key, kind, said, ceiling }
+}
+
+/// What no limit is less than.
+const NO_LIMIT: u64 = u64::MAX;
+
+const LIMITS: [Limit; 13] = [
+    // A message is held in the supervisor's memory, not in the plugin's.
+    limit(
+        "max_message_bytes",
+        Kind::Bytes,
+        |said| said.calls.max_message_bytes.map(ByteSize::get),
+        |spec| spec.max_message_bytes as u64,
+    ),
+    limit("limits.nofile", Kind::Count, |said| said.limits.nofile, |spec| spec.sandbox.limits.nofile),
+    limit("limits.nproc", Kind::Count, |said| said.limits.nproc, |spec| spec.sandbox.limits.nproc),
+    limit(
+        "limits.fsize_bytes",
+        Kind::Bytes,
+        |said| said.limits.fsize_bytes.map(ByteSize::get),
+        |spec| spec.sandbox.limits.fsize_bytes,
+    ),
+    limit(
+        "limits.memlock_bytes",
+        Kind::Bytes,
+        |said| said.limits.memlock_bytes.map(ByteSize::get),
+        |spec| spec.sandbox.limits.memlock_bytes,
+    ),
+    limit(
+        "limits.data_bytes",
+        Kind::Bytes,
+        |said| said.limits.data_bytes.map(ByteSize::get),
+        |spec| spec.sandbox.limits.data_bytes.unwrap_or(NO_LIMIT),
+    ),
+    limit(
+        "limits.stack_bytes",
+        Kind::Bytes,
+        |said| said.limits.stack_bytes.map(ByteSize::get),
+        |spec| spec.sandbox.limits.stack_bytes,
+    ),
+    limit(
+        "limits.as_bytes",
+        Kind::Bytes,
+        |said| said.limits.as_bytes.map(ByteSize::get),
+        |spec| spec.sandbox.limits.as_bytes.unwrap_or(NO_LIMIT),
+    ),
+    limit(
+        "limits.cpu_seconds",
+        Kind::Count,
+        |said| said.limits.cpu_seconds,
+        |spec| spec.sandbox.limits.cpu_seconds.unwrap_or(NO_LIMIT),
+    ),
+    limit(
+        "limits.memory_bytes",
+        Kind::Bytes,
+        |said| said.limits.memory_bytes.map(ByteSize::get),
+        |spec| spec.sandbox.limits.memory_bytes,
+    ),
+    limit(
+        "limits.cpu_percent",
+        Kind::Count,
+        |said| said.limits.cpu_percent.map(u64::from),
+        |spec| spec.sandbox.limits.cpu_percent.map_or(NO_LIMIT, u64::from),
+    ),
+    limit(
+        "limits.nice",
+        Kind::Courtesy,
+        |said| said.limits.nice.map(u64::from),
+        |spec| u64::from(spec.sandbox.limits.nice),
+    ),
+    limit(
+        "sandbox.tmp_bytes",
+        Kind::Bytes,
+        |said| said.sandbox.tmp_bytes.map(ByteSize::get),
+        |spec| spec.sandbox.tmp_bytes,
+    ),
+];
+
+#[cfg(test)]
+#[path = "ceiling_tests.rs"]
+mod tests;

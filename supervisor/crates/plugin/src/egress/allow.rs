@@ -1,0 +1,112 @@
+//! Which hosts and ports a plugin may reach.
+
+use std::net::IpAddr;
+
+use super::place::{self, Host, Place, Problem};
+use crate::visible::visible;
+
+/// The most entries of one list. 256: a plugin that needs more hosts than a person can review in one sitting
+/// needs [`talon_jail::Network::Host`] instead. More are refused.
+pub const MAX_ENTRIES: usize = 256;
+
+/// How much of an entry is shown in an error: a whole name and its port.
+const SHOWN_BYTES: usize = 270;
+
+/// The hosts and ports that one plugin may reach. An empty list reaches nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AllowList {
+    entries: Vec<Entry>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Entry {
+    /// Exactly this.
+    Place(Place),
+    /// Every name that ends in this suffix, which begins with a dot.
+    Below { suffix: String, port: u16 },
+}
+
+/// Why a list is refused. Entries are shown bounded and without control characters.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EgressError {
+    /// More than [`MAX_ENTRIES`].
+    #[error(
+        "sandbox.allow has {count} entries and takes {MAX_ENTRIES} (use *.DOMAIN:PORT for the hosts of one domain, or sandbox.network: full)"
+    )]
+    TooMany {
+        /// How many there are.
+        count: usize,
+    },
+    /// One entry that does not say what it allows.
+    #[error("sandbox.allow cannot take {shown:?}: {problem}")]
+    Entry {
+        /// The entry.
+        shown: String,
+        /// What is wrong with it, and what to write.
+        problem: Problem,
+    },
+}
+
+impl AllowList {
+    /// Reads a list. An entry is one of
+    ///
+    /// - `api.example.org:443`: that name, in any case, with or without its trailing dot;
+    /// - `*.example.org:443`: every name below that domain, not the domain itself;
+    /// - `10.0.0.5:5432`, `[2001:db8::1]:443`: that address, which then may also be a private one.
+    ///
+    /// Names are those that DNS has: ASCII, with `xn--` where a name has other letters.
+    ///
+    /// # Errors
+    /// [`EgressError`] for the first entry that is none of these, and for more than [`MAX_ENTRIES`].
+    pub fn parse(entries: &[String]) -> Result<Self, EgressError> {
+        if entries.len() > MAX_ENTRIES {
+            return Err(EgressError::TooMany { count: entries.len() });
+        }
+        let entry = |text: &String| {
+            Entry::parse(text.trim())
+                .map_err(|problem| EgressError::Entry { shown: visible(text, SHOWN_BYTES), problem })
+        };
+        Ok(Self { entries: entries.iter().map(entry).collect::<Result<_, _>>()? })
+    }
+
+    /// Whether a request may ask for this place.
+    pub(super) fn allows(&self, asked: &Place) -> bool {
+        self.entries.iter().any(|entry| entry.matches(asked))
+    }
+
+    /// Whether the list names this very address: then it was meant, whatever kind of address it is.
+    pub(super) fn names_address(&self, ip: IpAddr, port: u16) -> bool {
+        self.allows(&Place { host: Host::Ip(ip), port })
+    }
+}
+
+impl Entry {
+    fn parse(text: &str) -> Result<Self, Problem> {
+        let (host, port) = place::split(text)?;
+        let Some(domain) = host.strip_prefix("*.") else {
+            return Ok(Self::Place(Place::parse(text)?));
+        };
+        let domain = place::parse_name(domain)?;
+        // *.org would be a good part of the world, and *.5 is no domain.
+        if !domain.contains('.') || place::ends_in_a_number(&domain) {
+            return Err(Problem::BadStar);
+        }
+        Ok(Self::Below { suffix: format!(".{domain}"), port: place::parse_port(port)? })
+    }
+
+    fn matches(&self, asked: &Place) -> bool {
+        match (self, &asked.host) {
+            (Self::Place(place), _) => place == asked,
+            // A name cannot begin with a dot, so something stands before the suffix.
+            (Self::Below { suffix, port }, Host::Name(name)) => {
+                *port == asked.port && name.ends_with(suffix.as_str())
+            }
+            (Self::Below { .. }, Host::Ip(_)) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "allow_tests.rs"]
+mod tests;

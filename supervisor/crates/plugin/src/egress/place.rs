@@ -1,0 +1,146 @@
+//! `host:port`, as an allow-list writes it and as a CONNECT request asks for it: read by the same code, so that
+//! the two cannot disagree about what a text means.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+
+/// The longest name that DNS has, in characters without its trailing dot (RFC 1035, 255 bytes on the wire).
+pub(super) const MAX_NAME_CHARS: usize = 253;
+
+/// The longest part of a name between two dots (RFC 1035).
+const MAX_LABEL_CHARS: usize = 63;
+
+/// One host and one port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) host: Host,
+    pub(super) port: u16,
+}
+
+/// A host in its one form: a name in lower case without its trailing dot, an address without a mapped form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Host {
+    /// To be resolved.
+    Name(String),
+    /// Taken as it is.
+    Ip(IpAddr),
+}
+
+/// Why a text is no `host:port`. Each says what to write instead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// No port.
+    #[error("it names no port (write HOST:PORT)")]
+    NoPort,
+    /// A port that is none.
+    #[error("its port is no number from 1 to 65535 (write HOST:PORT, one entry for each port)")]
+    BadPort,
+    /// All ports at once.
+    #[error(
+        "every port of a host reaches whatever else runs there, its administration too (name the ports, one entry for each)"
+    )]
+    EveryPort,
+    /// An IPv6 address without brackets.
+    #[error("an IPv6 address stands in brackets, without a zone (write [2001:db8::1]:443)")]
+    BadV6,
+    /// A number that resolvers would take for an address.
+    #[error("it looks like an address and is none (write an IPv4 address as four decimal numbers)")]
+    BadV4,
+    /// Not ASCII.
+    #[error("its name is not ASCII (write the form that DNS has, which begins with xn--)")]
+    NotAscii,
+    /// A star elsewhere than as the first label.
+    #[error(
+        "a star stands only for the subdomains of a domain, which has two labels or more (write *.example.org:443)"
+    )]
+    BadStar,
+    /// Not a host name.
+    #[error(
+        "its host is no name (use labels of 1 to 63 letters, digits, '-' and '_', 253 characters in all)"
+    )]
+    BadName,
+}
+
+impl Place {
+    pub(super) fn parse(text: &str) -> Result<Self, Problem> {
+        let (host, port) = split(text)?;
+        Ok(Self { host: Host::parse(host)?, port: parse_port(port)? })
+    }
+}
+
+impl Host {
+    fn parse(text: &str) -> Result<Self, Problem> {
+        if let Some(inner) = text.strip_prefix('[') {
+            let inner = inner.strip_suffix(']').ok_or(Problem::BadV6)?;
+            let ip: Ipv6Addr = inner.parse().map_err(|_| Problem::BadV6)?;
+            // ::ffff:10.0.0.5 is 10.0.0.5 to the kernel, and so it is here.
+            return Ok(Self::Ip(ip.to_canonical()));
+        }
+        let name = parse_name(text)?;
+        match name.parse() {
+            Ok(ip) => Ok(Self::Ip(IpAddr::V4(ip))),
+            // Resolvers read 127.1, 0x7f.1 and 2130706433 as addresses; a name ends in no number.
+            Err(_) if ends_in_a_number(&name) => Err(Problem::BadV4),
+            Err(_) => Ok(Self::Name(name)),
+        }
+    }
+}
+
+/// The host and the port, unread.
+pub(super) fn split(text: &str) -> Result<(&str, &str), Problem> {
+    let (host, port) = text.rsplit_once(':').ok_or(Problem::NoPort)?;
+    if host.contains(':') && !host.starts_with('[') {
+        return Err(Problem::BadV6);
+    }
+    // `[::1]`: the last colon was one of the address.
+    if host.starts_with('[') && !host.ends_with(']') {
+        return Err(if port.ends_with(']') { Problem::NoPort } else { Problem::BadV6 });
+    }
+    Ok((host, port))
+}
+
+/// Digits alone: a number's parser also takes a plus.
+pub(super) fn parse_port(text: &str) -> Result<u16, Problem> {
+    if text == "*" {
+        return Err(Problem::EveryPort);
+    }
+    if !text.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(Problem::BadPort);
+    }
+    text.parse().ok().filter(|port| *port != 0).ok_or(Problem::BadPort)
+}
+
+/// A name, in lower case and without its trailing dot.
+pub(super) fn parse_name(text: &str) -> Result<String, Problem> {
+    if !text.is_ascii() {
+        return Err(Problem::NotAscii);
+    }
+    if text.contains('*') {
+        return Err(Problem::BadStar);
+    }
+    let name = text.strip_suffix('.').unwrap_or(text);
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+    let label = |l: &str| (1..=MAX_LABEL_CHARS).contains(&l.len()) && l.bytes().all(plain);
+    if name.len() > MAX_NAME_CHARS || !name.split('.').all(label) {
+        return Err(Problem::BadName);
+    }
+    Ok(name.to_ascii_lowercase())
+}
+
+/// Whether a resolver may take the name for an address: its last label is decimal or hexadecimal.
+pub(super) fn ends_in_a_number(name: &str) -> bool {
+    let last = name.rsplit('.').next().unwrap_or(name);
+    last.bytes().all(|b| b.is_ascii_digit())
+        || last.strip_prefix("0x").is_some_and(|hex| hex.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.host {
+            Host::Name(name) => write!(f, "{name}:{}", self.port),
+            // Puts the brackets where they belong.
+            Host::Ip(ip) => SocketAddr::new(*ip, self.port).fmt(f),
+        }
+    }
+}

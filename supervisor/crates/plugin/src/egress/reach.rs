@@ -1,0 +1,168 @@
+//! From an allowed place to an open connection.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::AllowList;
+use super::place::{Host, Place};
+use super::public::is_public;
+
+/// How long a name may take to resolve: resolvers try their servers for 5 s each, so that a second one gets its
+/// turn. The request then ends with 504.
+pub const LOOKUP_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long connecting may take, all addresses of a name together. 10 s: three tries of TCP's handshake, which
+/// are sent at 0, 1, 3 and 7 s. The request then ends with 504.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How many lookups of one plugin run at once. Each holds a thread until the resolver lets go of it, of the 512
+/// that the supervisor has for such work. 4 keeps sixty plugins with a dead resolver from taking them all; more
+/// wait, within [`LOOKUP_TIMEOUT`].
+pub const MAX_LOOKUPS: usize = 4;
+
+/// How many addresses of a name are tried. 8: large services give four to eight. Further ones are left out.
+const MAX_ADDRESSES: usize = 8;
+
+/// Why there is no connection.
+#[derive(Debug)]
+pub(super) enum ReachError {
+    /// The name leads to this address only, which is none for a name to lead to.
+    Inside(IpAddr),
+    /// The name has no address.
+    Lookup(io::Error),
+    /// Nobody answers.
+    Connect(io::Error),
+    /// It took too long; what did.
+    Timeout(&'static str),
+}
+
+/// Turns places into connections, for one plugin.
+#[derive(Debug)]
+pub(super) struct Reach {
+    allowed: AllowList,
+    lookups: Arc<Semaphore>,
+}
+
+impl Reach {
+    pub(super) fn new(allowed: AllowList) -> Self {
+        Self { allowed, lookups: Arc::new(Semaphore::new(MAX_LOOKUPS)) }
+    }
+
+    pub(super) fn allows(&self, place: &Place) -> bool {
+        self.allowed.allows(place)
+    }
+
+    /// Connects to an allowed place. What was judged is what is connected to: a name is resolved once.
+    pub(super) async fn connect(&self, place: &Place) -> Result<TcpStream, ReachError> {
+        let addresses = match &place.host {
+            // Allowed, so it stands in the list as it is.
+            Host::Ip(ip) => vec![SocketAddr::new(*ip, place.port)],
+            Host::Name(name) => self.judged(self.lookup(name, place.port).await?)?,
+        };
+        let stream = dial(&addresses).await?;
+        let (peer, own) = (
+            stream.peer_addr().map_err(ReachError::Connect)?,
+            stream.local_addr().map_err(ReachError::Connect)?,
+        );
+        // This machine's own address, which may be a public one: what listens here is not what was meant.
+        if peer.ip() == own.ip() && !self.allowed.names_address(peer.ip(), peer.port()) {
+            return Err(ReachError::Inside(peer.ip()));
+        }
+        // A tunnel carries somebody else's protocol, whose small messages are not ours to hold back.
+        stream.set_nodelay(true).map_err(ReachError::Connect)?;
+        Ok(stream)
+    }
+
+    /// Keeps what a name may lead to.
+    fn judged(&self, found: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, ReachError> {
+        let first = found.first().map(SocketAddr::ip);
+        let may = |a: &SocketAddr| is_public(a.ip()) || self.allowed.names_address(a.ip(), a.port());
+        let kept: Vec<SocketAddr> = found.into_iter().filter(may).collect();
+        match first {
+            Some(ip) if kept.is_empty() => Err(ReachError::Inside(ip)),
+            _ => Ok(kept),
+        }
+    }
+
+    async fn lookup(&self, name: &str, port: u16) -> Result<Vec<SocketAddr>, ReachError> {
+        let asked = name.to_owned();
+        let lookup = async {
+            let permit = self.lookups.clone().acquire_owned().await.map_err(io::Error::other)?;
+            tokio::task::spawn_blocking(move || {
+                // Nothing stops the resolver, not even our timeout: the permit stays until it has come back.
+                let _permit = permit;
+                let found = (asked.as_str(), port).to_socket_addrs()?;
+                Ok(found.map(|a| SocketAddr::new(a.ip().to_canonical(), port)).take(MAX_ADDRESSES).collect())
+            })
+            .await
+            .map_err(io::Error::other)?
+        };
+        match timeout(LOOKUP_TIMEOUT, lookup).await {
+            Ok(found) => found.map_err(ReachError::Lookup),
+            Err(_) => Err(ReachError::Timeout("its name takes too long to resolve")),
+        }
+    }
+}
+
+/// One address after the other, each with its share of the time that is left.
+async fn dial(addresses: &[SocketAddr]) -> Result<TcpStream, ReachError> {
+    let end = Instant::now() + CONNECT_TIMEOUT;
+    let mut last = ReachError::Lookup(io::Error::new(io::ErrorKind::NotFound, "it has no address"));
+    for (left, address) in (1..=u32::try_from(addresses.len()).unwrap_or(u32::MAX)).rev().zip(addresses) {
+        let now = Instant::now();
+        let share = end.saturating_duration_since(now) / left;
+        last = match timeout_at(now + share, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Err(error)) => ReachError::Connect(error),
+            Err(_) => ReachError::Timeout("nobody answers there in time"),
+        };
+    }
+    Err(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reach(entries: &[&str]) -> Reach {
+        Reach::new(AllowList::parse(&entries.iter().map(ToString::to_string).collect::<Vec<_>>()).unwrap())
+    }
+
+    fn found(addresses: &[&str]) -> Vec<SocketAddr> {
+        addresses.iter().map(|a| a.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn of_a_mixed_answer_only_public_and_named_addresses_are_left() {
+        let reach = reach(&["a.example.org:443", "10.0.0.5:443"]);
+        let answer = found(&["127.0.0.1:443", "1.1.1.1:443", "10.0.0.5:443", "10.0.0.6:443", "[::1]:443"]);
+        assert_eq!(reach.judged(answer).unwrap(), found(&["1.1.1.1:443", "10.0.0.5:443"]));
+    }
+
+    #[test]
+    fn a_name_that_leads_inside_only_is_refused_with_the_address() {
+        let reach = reach(&["a.example.org:443", "10.0.0.5:80"]);
+        for inside in ["127.0.0.1:443", "169.254.169.254:443", "10.0.0.5:443", "[fd00:ec2::254]:443"] {
+            let [address] = found(&[inside])[..] else { panic!() };
+            let Err(ReachError::Inside(ip)) = reach.judged(vec![address]) else { panic!("{inside}") };
+            assert_eq!(ip, address.ip());
+        }
+    }
+
+    #[tokio::test]
+    async fn the_next_address_is_tried_when_one_refuses() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let good = listener.local_addr().unwrap();
+        // The port of a listener that is gone.
+        let bad = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        assert_eq!(dial(&[bad, good]).await.unwrap().peer_addr().unwrap(), good);
+        assert!(matches!(dial(&[bad]).await, Err(ReachError::Connect(_))));
+        assert!(matches!(dial(&[]).await, Err(ReachError::Lookup(_))));
+    }
+}

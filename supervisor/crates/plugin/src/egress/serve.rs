@@ -1,0 +1,163 @@
+//! One connection of the plugin: a CONNECT request, its answer, and the bytes after it.
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use http::header::{ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::time::{sleep, timeout};
+
+use super::place::Place;
+use super::reach::{CONNECT_TIMEOUT, LOOKUP_TIMEOUT, ReachError};
+use super::{Denied, Shared, tunnel};
+use crate::visible::visible;
+
+/// The largest head of a request, in bytes: what most servers take. A larger one is answered with 431.
+pub const MAX_HEAD_BYTES: usize = 8 << 10;
+
+/// How long the head of a request may take. The plugin sits on the same machine, so 10 s is much; then the
+/// connection is closed.
+pub const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// From the connection to the answer: all of the above, and some time for the answer itself. A plugin that does
+/// not take its answer cannot hold a place for longer.
+const ANSWER_TIMEOUT: Duration = HEAD_TIMEOUT
+    .saturating_add(LOOKUP_TIMEOUT)
+    .saturating_add(CONNECT_TIMEOUT)
+    .saturating_add(Duration::from_secs(5));
+
+/// How long a connection that became no tunnel keeps its place. With 64 places that is 640 refusals a second: a
+/// plugin that asks in a loop cannot keep the supervisor busy, and one that asks now and then does not notice.
+const REFUSED_PAUSE: Duration = Duration::from_millis(100);
+
+/// How much of what the plugin asked for is shown: a whole name and its port.
+const SHOWN_BYTES: usize = 270;
+
+/// An allowed request: where its bytes go, and where they will come from.
+struct Opened {
+    plugin: OnUpgrade,
+    target: TcpStream,
+}
+
+type Answer = Response<Full<Bytes>>;
+
+/// Serves one connection to its end.
+pub(super) async fn connection(stream: UnixStream, shared: Arc<Shared>) {
+    let opened = match timeout(ANSWER_TIMEOUT, request(stream, &shared)).await {
+        Ok(Some(opened)) => opened,
+        // A plugin that talks nonsense, late or never, gets its answer from hyper or none.
+        Ok(None) | Err(_) => return sleep(REFUSED_PAUSE).await,
+    };
+    // Resolved already: the answer has been written.
+    if let Ok(plugin) = opened.plugin.await {
+        tunnel::run(TokioIo::new(plugin), opened.target, &shared.counters).await;
+    }
+}
+
+/// Reads the one request of a connection and answers it.
+async fn request(stream: UnixStream, shared: &Shared) -> Option<Opened> {
+    let slot = Mutex::new(None);
+    let service = service_fn(|request| async {
+        let (answer, opened) = answer(request, shared).await;
+        *slot.lock().unwrap_or_else(PoisonError::into_inner) = opened;
+        Ok::<_, Infallible>(answer)
+    });
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .max_header_size(MAX_HEAD_BYTES)
+        .max_buf_size(MAX_HEAD_BYTES)
+        .keep_alive(false)
+        .auto_date_header(false)
+        // A plugin may say all that it has to say and shut down its side before the answer is there.
+        .half_close(true);
+    // An error is the plugin's, and hyper has answered it if anything can be answered.
+    http.serve_connection(TokioIo::new(stream), service).with_upgrades().await.ok()?;
+    slot.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn answer(mut request: Request<Incoming>, shared: &Shared) -> (Answer, Option<Opened>) {
+    match open(&mut request, shared).await {
+        Ok(target) => {
+            shared.counters.tunnel();
+            let plugin = hyper::upgrade::on(request);
+            (Response::new(Full::default()), Some(Opened { plugin, target }))
+        }
+        Err((status, text)) => {
+            if status != StatusCode::FORBIDDEN {
+                shared.counters.failed();
+            }
+            (refusal(status, text), None)
+        }
+    }
+}
+
+/// Judges a request and opens the connection that it asks for.
+async fn open(request: &mut Request<Incoming>, shared: &Shared) -> Result<TcpStream, (StatusCode, String)> {
+    if request.method() != Method::CONNECT {
+        return Err((
+            StatusCode::METHOD_NOT_ALLOWED,
+            "this proxy opens tunnels only: send CONNECT HOST:PORT, for plain http too".into(),
+        ));
+    }
+    let headers = request.headers();
+    if headers.contains_key(CONTENT_LENGTH) || headers.contains_key(TRANSFER_ENCODING) {
+        return Err((
+            StatusCode::BAD_REQUEST,
+            "a CONNECT request has no body: leave out Content-Length and Transfer-Encoding".into(),
+        ));
+    }
+    // A whole address with a scheme, or a path, is no HOST:PORT: shown, it reads as what is wrong with it.
+    let uri = request.uri();
+    let asked = match uri.authority() {
+        Some(authority) if uri.scheme().is_none() => authority.as_str().to_owned(),
+        _ => uri.to_string(),
+    };
+    let asked = asked.as_str();
+    let place = Place::parse(asked).map_err(|problem| {
+        (StatusCode::BAD_REQUEST, format!("cannot connect to {:?}: {problem}", visible(asked, SHOWN_BYTES)))
+    })?;
+    let denied = |denied: Denied| {
+        let text = denied.to_string();
+        shared.counters.denied();
+        (shared.on_denied)(&denied);
+        (StatusCode::FORBIDDEN, text)
+    };
+    if !shared.reach.allows(&place) {
+        return Err(denied(Denied::NotListed { place: place.to_string() }));
+    }
+    shared.reach.connect(&place).await.map_err(|error| match error {
+        ReachError::Inside(ip) => {
+            denied(Denied::Inside { place: place.to_string(), address: (ip, place.port).into() })
+        }
+        ReachError::Lookup(error) => {
+            (StatusCode::BAD_GATEWAY, format!("cannot resolve {place}: {error} (check the name)"))
+        }
+        ReachError::Connect(error) => {
+            (StatusCode::BAD_GATEWAY, format!("cannot connect to {place}: {error} (check that it runs)"))
+        }
+        ReachError::Timeout(what) => {
+            (StatusCode::GATEWAY_TIMEOUT, format!("cannot connect to {place}: {what} (try again later)"))
+        }
+    })
+}
+
+fn refusal(status: StatusCode, text: String) -> Answer {
+    let mut answer = Response::new(Full::from(text + "\n"));
+    *answer.status_mut() = status;
+    let headers = answer.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    if status == StatusCode::METHOD_NOT_ALLOWED {
+        headers.insert(ALLOW, HeaderValue::from_static("CONNECT"));
+    }
+    answer
+}

@@ -1,0 +1,74 @@
+//! The bytes of an open tunnel, both ways.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, copy_bidirectional_with_sizes};
+use tokio::time::{Instant, sleep_until};
+use tokio_util::io::InspectReader;
+
+use super::counters::Counters;
+
+/// How long a tunnel may carry nothing in either direction. 5 min: above the keep-alive of every common server
+/// and client. It is then closed, so that forgotten connections do not fill the plugin's places.
+pub const IDLE_TIMEOUT: Duration = Duration::from_secs(5 * 60);
+
+/// Buffer for each direction, in bytes: 64 tunnels of a plugin take 1 MiB together.
+const BUFFER_BYTES: usize = 8 << 10;
+
+/// Copies until both sides have ended, one of them fails, or nothing has moved for [`IDLE_TIMEOUT`]. The end of
+/// one direction is passed on, and the other goes on: protocols exist that say goodbye that way.
+pub(super) async fn run<P, T>(plugin: P, target: T, counters: &Counters)
+where
+    P: AsyncRead + AsyncWrite + Unpin,
+    T: AsyncRead + AsyncWrite + Unpin,
+{
+    // Never contended: both directions are copied by this one task. The lock is there because the task moves
+    // between threads.
+    let moved = Mutex::new(Instant::now());
+    let moved = || moved.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut plugin = InspectReader::new(plugin, |bytes: &[u8]| {
+        *moved() = Instant::now();
+        counters.sent(bytes.len());
+    });
+    let mut target = InspectReader::new(target, |bytes: &[u8]| {
+        *moved() = Instant::now();
+        counters.received(bytes.len());
+    });
+    let idle = async {
+        loop {
+            let end = *moved() + IDLE_TIMEOUT;
+            if end <= Instant::now() {
+                break;
+            }
+            sleep_until(end).await;
+        }
+    };
+    tokio::select! {
+        // An error of either side is the end of both; they see it as a closed connection.
+        _ = copy_bidirectional_with_sizes(&mut plugin, &mut target, BUFFER_BYTES, BUFFER_BYTES) => {}
+        () = idle => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_tunnel_that_carries_nothing_is_closed() {
+        let counters = Counters::default();
+        let ((mut plugin, near), (far, mut host)) = (duplex(64), duplex(64));
+        let start = Instant::now();
+        let plugin = async {
+            sleep_until(start + IDLE_TIMEOUT - Duration::from_secs(1)).await;
+            plugin.write_all(b"x").await.unwrap();
+            assert_eq!(host.read_u8().await.unwrap(), b'x');
+            assert_eq!(plugin.read(&mut [0]).await.unwrap(), 0);
+        };
+        tokio::join!(run(near, far, &counters), plugin);
+        assert_eq!(start.elapsed().as_secs(), 2 * IDLE_TIMEOUT.as_secs() - 1);
+    }
+}

@@ -1,0 +1,157 @@
+//! What a plugin sees of the host's files beyond the system's own, as written.
+
+use std::borrow::Cow;
+use std::path::{Component, Path, PathBuf};
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+use crate::document::Findings;
+use crate::document::origin::KeyPath;
+
+/// The most paths that one list may name: each is a mount and a Landlock rule of every start.
+pub const MAX_GRANTS: usize = 64;
+
+/// What no grant may name: the jail makes its own of these.
+const MADE_BY_THE_JAIL: [&str; 2] = ["/proc", "/dev"];
+
+/// Where everything that runs has its sockets and scratch files: what is needed is named below them. The jail
+/// refuses them, too, and by what links lead to.
+const SHARED_BY_ALL: [&str; 5] = ["/run", "/var/run", "/tmp", "/var/tmp", "/sys"];
+
+/// Files and directories of the host's that a plugin sees, at the paths that they have on the host; a directory
+/// with all that is in it. The file's own permissions still count: the plugin's uid has to be among those whom
+/// they let in.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct SandboxFs {
+    /// What it may read. Sockets in it can be connected to before Linux 7.1.
+    #[schemars(with = "Option<Vec<PathText>>", extend("x-default" = "nothing"), example = &["/srv/code"])]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read: Option<Vec<PathBuf>>,
+    /// What it may read and execute: an interpreter outside of `/usr` with its libraries.
+    #[schemars(with = "Option<Vec<PathText>>", extend("x-default" = "nothing"), example = &["/opt/python-3.13"])]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub execute: Option<Vec<PathBuf>>,
+    /// What it may read and write, make and remove. A socket that lies there can be connected to.
+    #[schemars(with = "Option<Vec<PathText>>", extend("x-default" = "nothing"), example = &["/srv/index"])]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write: Option<Vec<PathBuf>>,
+}
+
+/// A path in a list, for the schema.
+struct PathText;
+
+impl JsonSchema for PathText {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Path".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "format": "path" })
+    }
+}
+
+impl SandboxFs {
+    /// The lists with their names.
+    pub(crate) fn lists(&self) -> [(&'static str, Option<&Vec<PathBuf>>); 3] {
+        [("read", self.read.as_ref()), ("execute", self.execute.as_ref()), ("write", self.write.as_ref())]
+    }
+
+    /// Whether nothing is said.
+    #[must_use]
+    pub fn is_silent(&self) -> bool {
+        self.lists().iter().all(|(_, list)| list.is_none())
+    }
+
+    /// These where something is said, and the wider ones elsewhere.
+    #[must_use]
+    pub fn within(&self, wider: &Self) -> Self {
+        let list =
+            |own: &Option<Vec<PathBuf>>, wider: &Option<Vec<PathBuf>>| own.clone().or_else(|| wider.clone());
+        Self {
+            read: list(&self.read, &wider.read),
+            execute: list(&self.execute, &wider.execute),
+            write: list(&self.write, &wider.write),
+        }
+    }
+
+    /// Checks that these paths can be shown.
+    pub(super) fn check(&self, path: &KeyPath, found: &mut Findings<'_>) {
+        for (name, list) in self.lists() {
+            let path = path.key(name);
+            let list = list.map(Vec::as_slice).unwrap_or_default();
+            if list.len() > MAX_GRANTS {
+                let message = format!("{} paths, and at most {MAX_GRANTS} are taken", list.len());
+                found.problem(&path, message, "name a directory that holds them");
+            }
+            for (index, grant) in list.iter().enumerate() {
+                if let Err((message, help)) = grantable(grant) {
+                    found.problem(&path.index(index), message, help);
+                }
+            }
+        }
+    }
+}
+
+/// Whether a path can be shown to a plugin at all.
+fn grantable(path: &Path) -> Result<(), (String, &'static str)> {
+    use std::os::unix::ffi::OsStrExt;
+
+    let shown = path.display();
+    if !path.is_absolute() || path.components().any(|c| c == Component::ParentDir) {
+        let message = format!("{shown} is not an absolute path without \"..\"");
+        return Err((message, "write the whole path"));
+    }
+    if path.as_os_str().as_bytes().contains(&0) {
+        return Err(("holds a NUL character".to_owned(), "remove it"));
+    }
+    if path == Path::new("/") {
+        let help = "name the directories that it needs, or set its sandbox.mode to off";
+        return Err(("would show it the whole machine".to_owned(), help));
+    }
+    if let Some(own) = MADE_BY_THE_JAIL.iter().find(|own| path.starts_with(own)) {
+        let message = format!("{shown} lies in {own}, of which the jail makes one of its own");
+        return Err((message, "leave it out"));
+    }
+    if let Some(shared) = SHARED_BY_ALL.iter().find(|shared| Path::new(shared).starts_with(path)) {
+        let message =
+            format!("{shown} would show it {shared}, with sockets and files of everything that runs");
+        return Err((message, "name what it needs below it"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_shown_is_refused() {
+        for good in
+            ["/srv/code", "/opt/python/bin/python3", "/developer", "/home/a b", "/run/postgresql", "/var/lib"]
+        {
+            assert_eq!(grantable(Path::new(good)), Ok(()), "{good}");
+        }
+        for bad in [
+            "",
+            "srv",
+            "./srv",
+            "/srv/../etc",
+            "/",
+            "//",
+            "/proc/1",
+            "/dev",
+            "/a\0b",
+            "/run",
+            "/var",
+            "/tmp/",
+        ] {
+            assert!(grantable(Path::new(bad)).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! What stands between one process and the machine: its files, its network, its system calls.
+
+use std::path::{Path, PathBuf};
+
+use talon_jail::{Access, Identity, Isolation, Mode, Private, Program, Shown, View};
+
+use super::error::LaunchError;
+use super::program::Prepared;
+use crate::discover::CheckError;
+use crate::profile;
+use crate::rundir::{HOME_DIR, PrivateDir, SOCKET_DIR, TMP_DIR};
+use crate::spec::PluginSpec;
+
+/// How much of the private directory one file or directory stands for at least: a page, which is what a small file
+/// takes there. So that files run out when space would.
+const BYTES_PER_INODE: u64 = 4 << 10;
+
+/// The fewest files and directories, for a private directory that is small.
+const MIN_INODES: u64 = 1 << 10;
+
+/// The isolation of a start; none without a jail.
+pub(super) fn of(
+    spec: &PluginSpec,
+    prepared: &Prepared,
+    dir: &PrivateDir,
+    identity: Option<Identity>,
+    own: &[&Path],
+) -> Result<Option<Isolation>, LaunchError> {
+    let sandbox = &spec.sandbox;
+    if sandbox.mode == Mode::Off {
+        return Ok(None);
+    }
+    let network = profile::network(sandbox);
+    let ids = identity.map_or_else(
+        || (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw()),
+        |identity| (identity.uid, identity.gid),
+    );
+    let mut view = View::system(ids, &dir.home_dir(), &network);
+    view.private = Private {
+        at: dir.path().to_owned(),
+        dirs: [SOCKET_DIR, TMP_DIR, HOME_DIR].map(str::to_owned).to_vec(),
+        tmp: TMP_DIR.to_owned(),
+        bytes: sandbox.tmp_bytes,
+        inodes: (sandbox.tmp_bytes / BYTES_PER_INODE).max(MIN_INODES),
+        exec: sandbox.tmp_exec,
+    };
+    if let Some(copy) = &prepared.view {
+        let path = copy.path().to_owned();
+        view.shown.push(Shown { at: path.clone(), from: path, access: Access::Execute, needed: true });
+    }
+    let accesses = [Access::Read, Access::Execute, Access::Write];
+    for ((name, list), access) in sandbox.fs.lists().into_iter().zip(accesses) {
+        for path in list.into_iter().flatten() {
+            not_ours(path, identity, own).map_err(|problem| refused(name, problem))?;
+            view.grant(path, access);
+        }
+    }
+    if let Program::Descriptor = prepared.program {
+        view.program_at = Some(PathBuf::from(&prepared.argv0)).filter(|path| !is_shown(&view, path));
+    }
+    view.check().map_err(LaunchError::Isolation)?;
+    if let Some(script) = &prepared.script
+        && let Some(interpreter) = talon_jail::missing_interpreter(script, &view)
+    {
+        return Err(LaunchError::Interpreter {
+            grant: installation(&interpreter).to_owned(),
+            interpreter,
+            plugin: spec.name.clone(),
+        });
+    }
+    let profile = profile::compiled(sandbox).map_err(|problem| setting("sandbox.profile", problem))?;
+    Ok(Some(Isolation { view, network, profile }))
+}
+
+/// Whether a program can be found at its path already.
+fn is_shown(view: &View, path: &Path) -> bool {
+    let executable = |shown: &Shown| shown.access == Access::Execute && path.starts_with(&shown.at);
+    view.shown.iter().any(executable) || view.links.iter().any(|link| path.starts_with(&link.at))
+}
+
+/// Refuses to show a plugin our own files, where other plugins' and their secrets are. `own` are our directories.
+///
+/// The path is followed in the same way when the jail is started: through links that no plugin can have made or
+/// moved, so that between now and then no plugin can have it lead elsewhere.
+fn not_ours(path: &Path, identity: Option<Identity>, own: &[&Path]) -> Result<(), String> {
+    // What a link leads to is what would be shown.
+    let real = talon_jail::real_path(path, identity)?.unwrap_or_else(|| path.to_owned());
+    for own in own {
+        if real.starts_with(own) || own.starts_with(&real) {
+            return Err(format!(
+                "{} has Talon's own files in it ({}): name what the plugin needs instead",
+                path.display(),
+                own.display()
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn refused(list: &str, problem: String) -> LaunchError {
+    setting(
+        match list {
+            "read" => "sandbox.fs.read",
+            "execute" => "sandbox.fs.execute",
+            _ => "sandbox.fs.write",
+        },
+        problem,
+    )
+}
+
+fn setting(setting: &'static str, problem: String) -> LaunchError {
+    CheckError::Setting { setting, problem }.into()
+}
+
+/// What has to be granted for an interpreter: the directory above its `bin`, where its libraries are, too.
+fn installation(interpreter: &Path) -> &Path {
+    let Some(dir) = interpreter.parent() else { return interpreter };
+    match dir.parent() {
+        Some(above) if dir.ends_with("bin") && above != Path::new("/") => above,
+        _ if dir == Path::new("/") => interpreter,
+        _ => dir,
+    }
+}

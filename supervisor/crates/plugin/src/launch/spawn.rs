@@ -1,0 +1,164 @@
+//! Everything up to a running program: what it needs is made, and then the jail is built around it. All of it blocks.
+
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+use talon_jail::{Access, Given, Group, Groups, Identity, JailSpec, Mode, Shown, View};
+use tokio::net::UnixListener;
+use tokio::time::Instant;
+
+use super::error::LaunchError;
+use super::process::{Belongings, Process};
+use super::{Shared, Spawned, isolation, program};
+use crate::egress::{AllowList, Denied, Proxy};
+use crate::entry::NetworkAccess;
+use crate::logs::{Level, LogSink, Stream};
+use crate::rundir::PrivateDir;
+use crate::spec::{Dialect, PluginSpec};
+use crate::stdio::PipeReader;
+
+/// The place for plugins' cgroups, without those that an earlier supervisor left in it.
+pub(super) fn groups(runtime_dir: &Path) -> Option<Groups> {
+    // A hash, because the path may hold what no group's name may.
+    let label = hex::encode(&Sha256::digest(runtime_dir.as_os_str().as_bytes())[..8]);
+    let groups = match Groups::open(&label) {
+        Ok(groups) => groups,
+        Err(lacking) => {
+            tracing::info!(%lacking, "no cgroups for plugins; limits hold for each process and uid instead");
+            return None;
+        }
+    };
+    match groups.clear() {
+        Ok(0) => {}
+        Ok(removed) => tracing::info!(removed, "cgroups of an earlier supervisor were cleared"),
+        Err(error) => tracing::warn!(%error, "cgroups of an earlier supervisor cannot be cleared"),
+    }
+    Some(groups)
+}
+
+/// The way out of a plugin without a network: a socket that it is shown, and behind it a proxy of ours.
+fn proxy(
+    spec: &PluginSpec,
+    instance: u32,
+    dir: &PrivateDir,
+    identity: Option<Identity>,
+    view: &mut View,
+    logs: &LogSink,
+) -> Result<Proxy, LaunchError> {
+    let allowed = AllowList::parse(&spec.sandbox.allow)?;
+    let listener = dir.listen_for_proxy(identity).map_err(LaunchError::Directory)?;
+    let listener = UnixListener::from_std(listener.into()).map_err(LaunchError::Watch)?;
+    let path = dir.proxy_path();
+    view.shown.push(Shown { at: path.clone(), from: path, access: Access::Write, needed: true });
+    let logs = logs.clone();
+    let on_denied = Arc::new(move |denied: &Denied| {
+        let text = denied.to_string();
+        // Among the plugin's own lines and under the same limit: it could ask for what it may not have for ever.
+        logs.line(instance, Stream::Supervisor, text.len(), || (Level::Warn, text));
+    });
+    Ok(Proxy::start(listener, allowed, identity.map(|identity| identity.uid), on_denied))
+}
+
+impl Shared {
+    /// The cgroup of one process, where there are any to be had.
+    fn group(&self, spec: &PluginSpec, dir: &PrivateDir) -> Result<Option<Group>, LaunchError> {
+        let Some(groups) = &self.groups else { return Ok(None) };
+        // The directory's name tells processes apart, the plugin's is for people.
+        let name = format!("{:.40}-{}", spec.name.as_str(), dir.name());
+        match (groups.make(&name, &spec.sandbox.limits), spec.sandbox.mode) {
+            (Ok(group), _) => Ok(Some(group)),
+            (Err(error), Mode::Enforce) => Err(error.into()),
+            (Err(error), Mode::BestEffort | Mode::Off) => {
+                tracing::warn!(plugin = %spec.name, %error, "it runs without a cgroup of its own");
+                Ok(None)
+            }
+        }
+    }
+
+    pub(super) fn check(
+        &self,
+        spec: &PluginSpec,
+    ) -> Result<(program::Prepared, Option<Identity>), LaunchError> {
+        // Registered specs were checked when they were found; this holds for hosts that make their own.
+        crate::discover::settings(spec)?;
+        let identity = match (&self.identities, spec.sandbox.mode) {
+            (Some(_), Mode::Enforce) if !self.may_change_uid => return Err(LaunchError::NoUid),
+            // The jail's report says that it has no uid of its own.
+            (Some(_), Mode::BestEffort) if !self.may_change_uid => None,
+            // Without a jail it keeps ours.
+            (None, _) | (_, Mode::Off) => None,
+            (Some(identities), _) => Some(identities.of(&spec.name)?),
+        };
+        Ok((program::prepare(spec, &self.views, identity)?, identity))
+    }
+
+    pub(super) fn spawn(
+        &self,
+        spec: &PluginSpec,
+        instance: u32,
+        prepared: program::Prepared,
+        identity: Option<Identity>,
+        deadline: Instant,
+        logs: &LogSink,
+    ) -> Result<Spawned, LaunchError> {
+        let dir = Arc::new(self.runtime.allocate(identity).map_err(LaunchError::Directory)?);
+        let own = [self.runtime.path(), self.data_dir.as_path()];
+        let mut isolation = isolation::of(spec, &prepared, &dir, identity, &own)?;
+        let proxy = match &mut isolation {
+            Some(isolation) if spec.sandbox.network == NetworkAccess::Proxy => {
+                Some(proxy(spec, instance, &dir, identity, &mut isolation.view, logs)?)
+            }
+            _ => None,
+        };
+        let group = self.group(spec, &dir)?;
+        // Only our SDK knows of it, which speaks go-plugin's dialect; everybody else makes a socket as before.
+        let handed = isolation.is_some() && spec.dialect != Dialect::OpenTalon;
+        let listening = handed.then(|| dir.listen()).transpose().map_err(LaunchError::Directory)?;
+        let program::Prepared { program, file, script: _, argv0, cwd, digest, view } = prepared;
+        let argv = std::iter::once(argv0).chain(spec.args.iter().map(Into::into)).collect();
+        let jail = JailSpec {
+            name: format!("{}/{instance}", spec.name),
+            program,
+            argv,
+            env: crate::environment::build(
+                spec,
+                &self.settings.env_allow_list,
+                &dir,
+                instance,
+                (handed, proxy.is_some()),
+            ),
+            cwd: cwd.unwrap_or_else(|| dir.home_dir()),
+            identity,
+            limits: spec.sandbox.limits,
+            mode: spec.sandbox.mode,
+            isolation,
+        };
+        let left = deadline.saturating_duration_since(Instant::now());
+        let given = Given {
+            program: file.as_ref().map(AsFd::as_fd),
+            stdin: listening.as_ref().map(AsFd::as_fd),
+            group: group.as_ref().map(Group::procs),
+        };
+        let jailed = talon_jail::spawn(&self.stage, &jail, &given, left)?;
+        // From now on only the plugin listens.
+        drop(listening);
+        if let Some(private) = jailed.private {
+            dir.enter(private);
+        }
+        let uid = identity.map_or_else(|| rustix::process::geteuid().as_raw(), |identity| identity.uid);
+        // From here on the process dies with its handle.
+        let process = Process::new(
+            jailed.monitor,
+            jailed.pid,
+            uid,
+            Belongings { dir: dir.clone(), view, group, proxy },
+        )
+        .map_err(LaunchError::Watch)?;
+        let stdout = PipeReader::new(jailed.stdout).map_err(LaunchError::Watch)?;
+        let stderr = PipeReader::new(jailed.stderr).map_err(LaunchError::Watch)?;
+        Ok(Spawned { process, dir, stdout, stderr, report: jailed.report, digest })
+    }
+}

@@ -1,0 +1,153 @@
+//! A plugin's profile: found by its name or path, and compiled for the plugin's network.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, Mode, OFlags, fstat};
+use talon_jail::{Compiled, Network, Profile};
+
+use crate::entry::NetworkAccess;
+use crate::spec::SandboxSettings;
+use crate::view::trust;
+
+/// The ending of a profile's file.
+const ENDING: &str = "toml";
+
+/// The largest file that is read; the jail's own bound on a profile is lower and says so by line.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+
+/// The network as the jail makes it. The way through the supervisor's proxy is a socket among its files, so that it has
+/// none of its own.
+pub(crate) fn network(sandbox: &SandboxSettings) -> Network {
+    match sandbox.network {
+        NetworkAccess::None | NetworkAccess::Proxy => Network::None,
+        NetworkAccess::Loopback => Network::Loopback,
+        NetworkAccess::Full => {
+            Network::Host { connect: sandbox.ports.connect.clone(), bind: sandbox.ports.bind.clone() }
+        }
+    }
+}
+
+/// The profile of a plugin, as it is now. Blocking: it may read a file.
+///
+/// # Errors
+/// A sentence that ends with what to do next.
+pub(crate) fn compiled(sandbox: &SandboxSettings) -> Result<Compiled, String> {
+    find(sandbox)?.compile(&network(sandbox)).map_err(|error| error.to_string())
+}
+
+fn find(sandbox: &SandboxSettings) -> Result<Profile, String> {
+    let name = &sandbox.profile;
+    if let Some(profile) = Profile::builtin(name) {
+        return Ok(profile);
+    }
+    let path = if Path::new(name).is_absolute() {
+        PathBuf::from(name)
+    } else {
+        match &sandbox.profile_dir {
+            Some(dir) => dir.join(format!("{name}.{ENDING}")),
+            None => {
+                let built_in: Vec<_> = Profile::names().collect();
+                return Err(format!(
+                    "there is no built-in profile {name:?}: name one of {}, or set sandbox.profile_dir for those of your own",
+                    built_in.join(", ")
+                ));
+            }
+        }
+    };
+    let text = read(&path)?;
+    Profile::parse(&text, &path.display().to_string()).map_err(|error| error.to_string())
+}
+
+/// A profile's text, if nobody else could have written it.
+fn read(path: &Path) -> Result<String, String> {
+    let shown = path.display();
+    let failed =
+        |error: std::io::Error| format!("cannot read the profile {shown}: {error}; correct its name");
+    // A link is followed: what it leads to is looked at, and so is where it lies.
+    let real = path.canonicalize().map_err(failed)?;
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = rustix::fs::open(&real, flags, Mode::empty()).map_err(|e| failed(e.into()))?;
+    let stat = fstat(&file).map_err(|e| failed(e.into()))?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Err(format!("the profile {shown} is no regular file: name a profile"));
+    }
+    let dir = real.parent().unwrap_or(&real);
+    let above = rustix::fs::stat(dir).map_err(|e| failed(e.into()))?;
+    if let Some(problem) = trust::who_else_may_write(&stat).or_else(|| trust::who_else_may_write(&above)) {
+        return Err(format!("the profile {shown} cannot be trusted: {problem}"));
+    }
+    let mut text = String::new();
+    let read =
+        std::fs::File::from(file).take(MAX_FILE_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
+    if read as u64 > MAX_FILE_BYTES {
+        return Err(format!(
+            "the profile {shown} is larger than {} KiB: make it smaller",
+            MAX_FILE_BYTES >> 10
+        ));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+    use crate::entry::SandboxPorts;
+
+    fn named(profile: &str, dir: Option<&Path>) -> SandboxSettings {
+        SandboxSettings {
+            profile: profile.to_owned(),
+            profile_dir: dir.map(Path::to_owned),
+            ..SandboxSettings::default()
+        }
+    }
+
+    #[test]
+    fn built_in_profiles_and_files_are_found() {
+        assert_eq!(compiled(&SandboxSettings::default()).unwrap().name, "strict");
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("indexer.toml");
+        std::fs::write(&file, "description = \"ours\"\nextends = \"strict\"\n").unwrap();
+        assert_eq!(compiled(&named("indexer", Some(dir.path()))).unwrap().name, "indexer");
+        assert_eq!(compiled(&named(file.to_str().unwrap(), None)).unwrap().name, "indexer");
+        // Nobody can replace what is built in.
+        std::fs::write(dir.path().join("strict.toml"), "nonsense").unwrap();
+        assert!(compiled(&named("strict", Some(dir.path()))).is_ok());
+    }
+
+    #[test]
+    fn a_profile_that_cannot_be_used_says_why() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str, mode: u32| {
+            let path = dir.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        write("broken.toml", "allow = 3\n", 0o644);
+        write("loose.toml", "extends = \"strict\"\n", 0o666);
+        std::fs::create_dir(dir.path().join("dir.toml")).unwrap();
+        for (name, says) in [
+            ("absent", "cannot read the profile"),
+            ("broken", "broken.toml"),
+            ("loose", "everybody may write"),
+            ("dir", "no regular file"),
+        ] {
+            let error = compiled(&named(name, Some(dir.path()))).unwrap_err();
+            assert!(error.contains(says), "{error}");
+        }
+        assert!(compiled(&named("absent", None)).unwrap_err().contains("strict, "));
+    }
+
+    #[test]
+    fn the_proxy_is_the_only_way_out_of_no_network() {
+        let with = |network| SandboxSettings { network, ..SandboxSettings::default() };
+        assert_eq!(network(&with(NetworkAccess::Proxy)), Network::None);
+        assert_eq!(network(&with(NetworkAccess::None)), Network::None);
+        assert_eq!(network(&with(NetworkAccess::Loopback)), Network::Loopback);
+        let ports = SandboxPorts { connect: Some(vec![443]), bind: None };
+        let full = SandboxSettings { ports, ..with(NetworkAccess::Full) };
+        assert_eq!(network(&full), Network::Host { connect: Some(vec![443]), bind: None });
+    }
+}

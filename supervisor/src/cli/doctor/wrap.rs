@@ -1,0 +1,57 @@
+//! Long texts beside narrow columns.
+
+use unicode_width::UnicodeWidthStr;
+
+/// How wide a page is made: what fits beside another window, and a README.
+const PAGE_COLUMNS: usize = 100;
+/// A text column is never narrower than this, whatever stands before it.
+const TEXT_COLUMNS: usize = 30;
+
+/// A text cut at spaces into lines that fit a page of which `used` columns are taken. A longer word, such as a path,
+/// stays whole so that it can be copied. There is at least one line.
+pub(super) fn wrapped(text: &str, used: usize) -> Vec<String> {
+    let width = PAGE_COLUMNS.saturating_sub(used).max(TEXT_COLUMNS);
+    let mut lines = Vec::new();
+    for paragraph in text.lines() {
+        // A line's own indentation means something: it is kept.
+        let (indent, rest) = paragraph.split_at(paragraph.len() - paragraph.trim_start().len());
+        let mut line = indent.to_owned();
+        let mut empty = true;
+        for word in rest.split_ascii_whitespace() {
+            if !empty && line.width() + 1 + word.width() > width {
+                lines.push(std::mem::replace(&mut line, indent.to_owned()));
+                empty = true;
+            }
+            if !empty {
+                line.push(' ');
+            }
+            line.push_str(word);
+            empty = false;
+        }
+        lines.push(line);
+    }
+    if lines.is_empty() {
+        lines.push(String::new());
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_never_cut_and_lines_fit() {
+        let lines = wrapped(&"word ".repeat(40), 40);
+        assert!(lines.len() > 1 && lines.iter().all(|line| line.width() <= 60), "{lines:?}");
+        assert_eq!(lines.join(" ").split(' ').count(), 40);
+        let path = "/x".repeat(60);
+        assert_eq!(wrapped(&format!("see {path} there"), 40), ["see", path.as_str(), "there"]);
+    }
+
+    #[test]
+    fn line_breaks_and_indentation_stay() {
+        assert_eq!(wrapped("two problems:\n  one\n  two", 0), ["two problems:", "  one", "  two"]);
+        assert_eq!(wrapped("", 0), [""]);
+    }
+}

@@ -1,0 +1,59 @@
+//! `talon jail run --learn`: the profile of what was used.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use talon_jail::{Profile, Used};
+
+use super::super::failure::{Failure, write_stderr};
+use crate::exit;
+
+/// The file to write, and what its text begins with. The file is there from the start, so that nothing is learned in
+/// vain; it goes again if nothing comes of it.
+pub(super) struct Learning {
+    path: PathBuf,
+    file: File,
+    profile: Profile,
+    command: String,
+    written: bool,
+}
+
+impl Learning {
+    pub(super) fn into(path: PathBuf, profile: &Profile, command: &[OsString]) -> Result<Self, Failure> {
+        let file = File::create_new(&path).map_err(|error| {
+            let text =
+                format!("--learn {}: {error}; name a new file in a directory of yours", path.display());
+            Failure::usage(text)
+        })?;
+        let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
+        Ok(Self { path, file, profile: profile.clone(), command: words.join(" "), written: false })
+    }
+
+    pub(super) fn finish(mut self, used: &[Used]) -> Result<(), Failure> {
+        let name = self.profile.name();
+        if used.is_empty() {
+            write_stderr(format_args!("talon: learned nothing: {name} has every call that it made\n"));
+            return Ok(());
+        }
+        let text = self.profile.learned(used, &self.command);
+        self.file.write_all(text.as_bytes()).map_err(|error| {
+            Failure::new(exit::FAILED, format!("cannot write {}: {error}", self.path.display()))
+        })?;
+        self.written = true;
+        let path = self.path.display();
+        write_stderr(format_args!(
+            "talon: {path} has what it used beyond {name}: read it, then try it with --profile {path}\n"
+        ));
+        Ok(())
+    }
+}
+
+impl Drop for Learning {
+    fn drop(&mut self) {
+        if !self.written {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! `talon jail`: the jail without a plugin, for those who write one.
+
+mod grants;
+mod learning;
+mod options;
+mod profiles;
+mod program;
+mod relay;
+mod report;
+mod run;
+
+use clap::Subcommand;
+
+use super::Global;
+use super::failure::Failure;
+use super::output::Out;
+
+/// Run any command in the jail, and show what profiles there are.
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:
+  talon jail run -- ./my-plugin --selftest
+  talon jail profiles")]
+pub(super) enum JailVerb {
+    Run(Box<run::RunArgs>),
+    Profiles(profiles::ProfilesArgs),
+}
+
+impl JailVerb {
+    pub(super) fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        match self {
+            Self::Run(args) => args.run(global, out),
+            Self::Profiles(args) => args.run(out),
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! The words that say what a jail is to be.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::{Arg, Command, ValueEnum};
+use talon_jail::{Mode, Network, Profile};
+
+use super::super::failure::Failure;
+use super::run::NOT_BUILT;
+
+/// The largest file that is taken for a profile; the jail itself refuses far smaller ones by their number of bytes.
+const PROFILE_FILE_MAX_BYTES: u64 = 4 << 20;
+
+/// What a jailed command may connect to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum NetworkWord {
+    /// Nothing.
+    None,
+    /// Itself, over a loopback interface of its own.
+    Loopback,
+    /// Whatever the host reaches.
+    Full,
+}
+
+impl From<NetworkWord> for Network {
+    fn from(word: NetworkWord) -> Self {
+        match word {
+            NetworkWord::None => Self::None,
+            NetworkWord::Loopback => Self::Loopback,
+            NetworkWord::Full => Self::Host { connect: None, bind: None },
+        }
+    }
+}
+
+/// What happens when a protection cannot be given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum ModeWord {
+    /// The command is not run.
+    Enforce,
+    /// It is run without, which is said.
+    BestEffort,
+}
+
+impl From<ModeWord> for Mode {
+    fn from(word: ModeWord) -> Self {
+        match word {
+            ModeWord::Enforce => Self::Enforce,
+            ModeWord::BestEffort => Self::BestEffort,
+        }
+    }
+}
+
+/// Takes any text and offers the built-in profiles to who completes it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ProfileParser;
+
+impl TypedValueParser for ProfileParser {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<Self::Value, clap::Error> {
+        StringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(Profile::names().map(PossibleValue::new)))
+    }
+}
+
+/// A built-in profile by its name, or one's own by its file: what has a slash or ends in `.toml` is a file.
+pub(super) fn profile(word: &str) -> Result<Profile, Failure> {
+    let path = Path::new(word);
+    if !word.contains('/') && path.extension().is_none_or(|extension| extension != "toml") {
+        return Profile::builtin(word).ok_or_else(|| {
+            let names: Vec<_> = Profile::names().collect();
+            let names = names.join(", ");
+            Failure::usage(format!(
+                "there is no profile {word:?}: use {names}, or the path of a profile file"
+            ))
+        });
+    }
+    let unreadable = |why: &dyn std::fmt::Display| {
+        Failure::usage(format!("cannot read the profile {}: {why}; check its path", path.display()))
+    };
+    let size = std::fs::metadata(path).map_err(|error| unreadable(&error))?.len();
+    if size > PROFILE_FILE_MAX_BYTES {
+        return Err(unreadable(&format!("it has {size} bytes, the most is {PROFILE_FILE_MAX_BYTES}")));
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| unreadable(&error))?;
+    Profile::parse(&text, word).map_err(|error| Failure::new(NOT_BUILT, error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_is_a_name_or_a_file() {
+        for name in Profile::names() {
+            assert!(profile(name).is_ok(), "{name}");
+        }
+        let unknown = profile("strickt").err().unwrap().to_string();
+        assert!(unknown.contains("strict, ") && unknown.contains("profile file"), "{unknown}");
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("own.toml");
+        let file = file.to_str().unwrap();
+        assert!(profile(file).err().unwrap().to_string().contains("check its path"));
+        std::fs::write(file, "description = \"mine\"\nextends = \"strict\"\n").unwrap();
+        assert!(profile(file).is_ok());
+        std::fs::write(file, "nonsense").unwrap();
+        assert_eq!(profile(file).err().unwrap().code(), NOT_BUILT);
+    }
+}

@@ -1,0 +1,62 @@
+//! `talon jail profiles`.
+
+use clap::Args;
+use serde_json::json;
+use talon_jail::Profile;
+
+use super::super::failure::Failure;
+use super::super::output::Out;
+use super::super::table::Table;
+use super::options::ProfileParser;
+use crate::exit;
+
+/// List the built-in profiles, or print the file of one.
+///
+/// A profile says which system calls a program may make, each with a reason. One's own is a file that extends one
+/// of these; `talon jail run --profile FILE` tries it out.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  talon jail profiles
+  talon jail profiles strict")]
+pub(in crate::cli) struct ProfilesArgs {
+    /// The profile to print.
+    #[arg(value_name = "NAME", value_parser = ProfileParser, hide_possible_values = true)]
+    name: Option<String>,
+}
+
+impl ProfilesArgs {
+    pub(super) fn run(self, out: &mut Out) -> Result<u8, Failure> {
+        match self.name {
+            None => list(out),
+            Some(name) => print(&name, out)?,
+        }
+        Ok(exit::OK)
+    }
+}
+
+fn list(out: &mut Out) {
+    let profiles: Vec<Profile> = Profile::names().filter_map(Profile::builtin).collect();
+    if out.is_json() {
+        let one = |profile: &Profile| json!({ "name": profile.name(), "description": profile.description() });
+        out.json(&json!({ "profiles": profiles.iter().map(one).collect::<serde_json::Value>() }));
+        return;
+    }
+    let mut table = Table::new(&["PROFILE", "FOR"]);
+    for profile in &profiles {
+        table.row(vec![profile.name().into(), profile.description().into()]);
+    }
+    out.table(&table);
+}
+
+fn print(name: &str, out: &mut Out) -> Result<(), Failure> {
+    let Some(text) = Profile::builtin_text(name) else {
+        let names: Vec<_> = Profile::names().collect();
+        return Err(Failure::usage(format!("there is no profile {name:?}: there are {}", names.join(", "))));
+    };
+    if out.is_json() {
+        out.json(&json!({ "name": name, "text": text }));
+    } else {
+        out.block(text);
+    }
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! What a jail gave, for who watches a command in it.
+
+use anstyle::AnsiColor;
+use serde_json::{Value, json};
+use talon_jail::{ExitStatus, Jailed, Report, Status};
+
+use super::super::Global;
+use super::super::failure::write_stderr;
+use super::super::output::Out;
+use super::super::table::{Cell, Table};
+
+/// Tells on stderr what holds; stdout is the command's.
+pub(super) fn begun(jailed: &Jailed, uid: u32, global: &Global, out: &Out) {
+    if out.is_json() {
+        line(&json!({ "pid": jailed.pid, "uid": uid, "protections": protections(&jailed.report) }));
+        return;
+    }
+    let mut table = Table::new(&["PROTECTION", "HOLDS", ""]);
+    for protection in &jailed.report {
+        let (word, color, text) = match &protection.status {
+            Status::Enforced => ("yes", AnsiColor::Green, ""),
+            Status::StandIn(how) => ("stand-in", AnsiColor::Yellow, how.as_str()),
+            Status::Missing(why) => ("no", AnsiColor::Red, why.as_str()),
+        };
+        table.row(vec![protection.name.as_str().into(), Cell::styled(word, color.on_default()), text.into()]);
+    }
+    let table = table.render(global.colors(&std::io::stderr()), &|cell| out.clean(cell));
+    write_stderr(format_args!("talon: pid {}, uid {uid}\n{table}", jailed.pid));
+}
+
+/// Tells how it ended.
+pub(super) fn ended(status: ExitStatus, out: &Out) {
+    if out.is_json() {
+        line(&json!({ "ended": status.to_string() }));
+    } else {
+        write_stderr(format_args!("talon: {status}\n"));
+    }
+}
+
+/// What does not hold at all is said even to who asked for nothing, as only `--mode best-effort` gets that far.
+pub(super) fn missing(report: &Report, out: &Out) {
+    for protection in report {
+        if let Status::Missing(why) = &protection.status {
+            write_stderr(format_args!("talon: not enforced: {}: {}\n", protection.name, out.clean(why)));
+        }
+    }
+}
+
+fn line(value: &Value) {
+    write_stderr(format_args!("{value}\n"));
+}
+
+fn protections(report: &Report) -> Value {
+    let one = |protection: &talon_jail::Protection| {
+        let (holds, says) = match &protection.status {
+            Status::Enforced => ("yes", ""),
+            Status::StandIn(how) => ("stand-in", how.as_str()),
+            Status::Missing(why) => ("no", why.as_str()),
+        };
+        json!({ "protection": protection.name, "holds": holds, "says": says })
+    };
+    report.iter().map(one).collect()
+}

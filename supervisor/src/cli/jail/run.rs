@@ -1,0 +1,304 @@
+//! `talon jail run`: any command in the jail.
+
+use std::ffi::OsString;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use nix::unistd::{Uid, User, getegid, geteuid};
+use talon_jail::{
+    Access, ExitStatus, Given, Identity, Isolation, JailSpec, Jailed, Limits, Machine, Network, SpawnError,
+    Stage, Status, View,
+};
+
+use super::super::Global;
+use super::super::failure::{Failure, write_stderr};
+use super::super::output::Out;
+use super::learning::Learning;
+use super::options::{ModeWord, NetworkWord, ProfileParser, profile};
+use super::relay::Signals;
+use super::{grants, program, relay, report};
+use crate::units::ByteSize;
+
+/// Exit codes for what is not the command's own end, as env(1), timeout(1) and shells have them: the jail failed, …
+pub(super) const NOT_BUILT: u8 = 125;
+/// … the command was found and cannot be executed, …
+pub(super) const NOT_EXECUTABLE: u8 = 126;
+/// … it was not found.
+pub(super) const NOT_FOUND: u8 = 127;
+/// A command that a signal ended gives this and the signal's number, as in a shell.
+const BY_SIGNAL: i32 = 128;
+
+/// The uids that commands get when we may give one. They lie in the part that systemd's list of uids assigns to
+/// nobody (65536 to 99999), beside the default `sandbox.uid_range` that plugins have. The process number chooses:
+/// two commands share one only when their numbers differ by a multiple of ten thousand, and those share a process
+/// limit, no more. `--uid` names another.
+const UIDS: std::ops::RangeInclusive<u32> = 80_000..=89_999;
+
+/// How long building the jail may take; it needs some milliseconds, and a stuck file system should not hang a shell.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Where programs are looked for inside, if PATH is not set.
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+/// What a command keeps of our environment: the language, the time zone, the kind of terminal.
+const KEPT_VARIABLES: [&str; 5] = ["PATH", "LANG", "LC_ALL", "TZ", "TERM"];
+
+/// Run a command in the jail that plugins get.
+///
+/// It sees the system's programs and libraries, what is granted here, and a /tmp and a home of its own, which are
+/// gone when it ends. Its output comes through as it is, its input is empty, and its exit code becomes ours: 128 and
+/// the signal's number when a signal ended it, 125 when the jail could not be built, 126 when the command cannot be
+/// executed, 127 when there is none.
+///
+/// As root it gets a uid of its own, so what is granted must be open to that uid (or to everybody). Without root it
+/// keeps yours, in a user namespace.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  talon jail run -- /bin/sh -c 'id; ls /'
+  talon jail run --report -- ./my-plugin --selftest
+  talon jail run --read /srv/code --network loopback -- ./my-plugin
+  talon jail run --execute ~/venv -- ./tool.py
+  talon jail run --learn own.toml -- ./my-plugin
+  talon jail run --profile ./own.toml --memory 256MiB -- ./my-plugin")]
+pub(in crate::cli) struct RunArgs {
+    /// The system calls that it may make: a built-in profile, or the path of a profile file.
+    #[arg(long, value_name = "PROFILE", default_value = "strict", value_parser = ProfileParser)]
+    profile: String,
+    /// What it may connect to.
+    #[arg(long, value_enum, default_value_t = NetworkWord::None)]
+    network: NetworkWord,
+    /// A file or directory that it may read.
+    #[arg(long, value_name = "PATH")]
+    read: Vec<PathBuf>,
+    /// A file or directory that it may read and execute, such as a Python environment.
+    #[arg(long, value_name = "PATH")]
+    execute: Vec<PathBuf>,
+    /// A file or directory that it may read and change.
+    #[arg(long, value_name = "PATH")]
+    write: Vec<PathBuf>,
+    /// A variable of its environment; without a value it has ours.
+    #[arg(long, value_name = "NAME[=VALUE]", value_parser = variable)]
+    env: Vec<(OsString, OsString)>,
+    /// The uid and gid that it gets; needs root. Otherwise one that nobody has.
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    uid: Option<u32>,
+    /// Memory of all its processes together, such as 256MiB.
+    #[arg(long, value_name = "BYTES")]
+    memory: Option<ByteSize>,
+    /// What happens when a protection cannot be given here.
+    #[arg(long, value_enum, default_value_t = ModeWord::Enforce)]
+    mode: ModeWord,
+    /// Let it execute what it writes to /tmp, as PyInstaller's programs do.
+    #[arg(long)]
+    tmp_exec: bool,
+    /// Tell on stderr which protections hold, and how it ended; with `--output json` as one JSON value a line.
+    #[arg(long)]
+    report: bool,
+    /// Let it make any call that no profile forbids outright, and write a profile to this new file of what it used
+    /// beyond its own. Read it before you use it: what was used is not what was needed.
+    #[arg(long, value_name = "FILE")]
+    learn: Option<PathBuf>,
+    /// The command and its arguments.
+    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<OsString>,
+}
+
+/// `NAME=VALUE`, or the name of one of ours.
+fn variable(text: &str) -> Result<(OsString, OsString), String> {
+    let (name, value) = match text.split_once('=') {
+        Some((name, value)) => (name, value.into()),
+        None => {
+            (text, std::env::var_os(text).ok_or_else(|| format!("{text} is not set: write {text}=VALUE"))?)
+        }
+    };
+    if name.is_empty() { Err("a variable needs a name".into()) } else { Ok((name.into(), value)) }
+}
+
+impl RunArgs {
+    pub(super) fn run(mut self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        let failed = |error: &dyn std::fmt::Display| Failure::new(NOT_BUILT, error.to_string());
+        let network = Network::from(self.network);
+        let profile = profile(&self.profile)?;
+        let learning =
+            self.learn.take().map(|file| Learning::into(file, &profile, &self.command)).transpose()?;
+        let compiled = match &learning {
+            Some(_) => profile.compile_learning(&network),
+            None => profile.compile(&network),
+        };
+        let compiled = compiled.map_err(|error| failed(&error))?;
+        let stage = Stage::from_current_exe().map_err(|error| failed(&error))?;
+        let machine = talon_jail::probe(&stage);
+        let namespaces = gives(&machine, "namespaces");
+
+        let identity = self.identity(&machine)?;
+        let ids = identity.map_or_else(
+            || (geteuid().as_raw(), getegid().as_raw()),
+            |identity| (identity.uid, identity.gid),
+        );
+        let mut view = View::system(ids, &home(&View::default()), &network);
+        grants::add(&mut view, "--read", &self.read, Access::Read)?;
+        grants::add(&mut view, "--execute", &self.execute, Access::Execute)?;
+        grants::add(&mut view, "--write", &self.write, Access::Write)?;
+        view.private.exec = self.tmp_exec;
+        let cwd = directory(&view, namespaces);
+        let env = self.environment(&view, namespaces);
+        let limits = Limits::default();
+        let limits =
+            Limits { memory_bytes: self.memory.map_or(limits.memory_bytes, ByteSize::get), ..limits };
+        let found = program::find(&self.command[0], &mut view, namespaces)?;
+        let spec = JailSpec {
+            name: "jail run".into(),
+            program: found.program,
+            argv: self.command,
+            env,
+            cwd,
+            identity,
+            limits,
+            mode: self.mode.into(),
+            isolation: Some(Isolation { view, network, profile: compiled }),
+        };
+
+        let signals = Signals::take().map_err(|error| failed(&error))?;
+        let given = Given { program: found.file.as_ref().map(AsFd::as_fd), ..Given::default() };
+        let jailed =
+            talon_jail::spawn(&stage, &spec, &given, START_TIMEOUT).map_err(|error| refused(&error))?;
+        if self.report {
+            report::begun(&jailed, ids.0, global, out);
+        } else {
+            report::missing(&jailed.report, out);
+        }
+        let Jailed { stdout, stderr, monitor, learner, .. } = jailed;
+        let relayed = relay::copy(stdout, std::io::stdout())
+            .and_then(|copied| Ok([copied, relay::copy(stderr, std::io::stderr())?]))
+            .map_err(|error| failed(&error))?;
+        let status = signals.wait(&monitor).map_err(|error| failed(&error))?;
+        drop(signals);
+        for copied in relayed {
+            // A copy that panicked has printed why; the command's end stays what it was.
+            let _ = copied.join();
+        }
+        relay::gone(&monitor).map_err(|error| failed(&error))?;
+        if self.report {
+            report::ended(status, out);
+        }
+        if let (Some(learning), Some(learner)) = (learning, learner) {
+            learning.finish(&learner.finish())?;
+        }
+        code(status)
+    }
+
+    fn identity(&self, machine: &Machine) -> Result<Option<Identity>, Failure> {
+        let same = |uid| Some(Identity { uid, gid: uid });
+        match (self.uid, gives(machine, "own-uid")) {
+            (Some(uid), true) => Ok(same(uid)),
+            (Some(_), false) => Err(Failure::new(
+                NOT_BUILT,
+                "--uid needs root, or its capabilities (see `talon doctor`); without --uid it keeps your own",
+            )),
+            (None, true) => Ok(same(unused_uid(std::process::id()))),
+            (None, false) => Ok(None),
+        }
+    }
+
+    /// Little of ours, where it may write, and what was asked for; the last wins.
+    fn environment(&self, view: &View, namespaces: bool) -> Vec<(OsString, OsString)> {
+        let mut env = std::collections::BTreeMap::from([(OsString::from("PATH"), DEFAULT_PATH.into())]);
+        for name in KEPT_VARIABLES {
+            env.extend(std::env::var_os(name).map(|value| (name.into(), value)));
+        }
+        if namespaces {
+            env.insert("HOME".into(), home(view).into());
+            env.insert("TMPDIR".into(), "/tmp".into());
+        }
+        env.extend(self.env.iter().cloned());
+        env.into_iter().collect()
+    }
+}
+
+/// Whether a protection is there whole.
+fn gives(machine: &Machine, name: &str) -> bool {
+    machine.lines.iter().any(|line| line.name == name && line.status == Status::Enforced)
+}
+
+fn unused_uid(pid: u32) -> u32 {
+    let count = UIDS.end() - UIDS.start() + 1;
+    let of = |offset: u32| UIDS.start() + (pid % count + offset) % count;
+    // An account there is the exception; if all are taken, the jail itself says what is wrong with the first.
+    let free = |uid: &u32| matches!(User::from_uid(Uid::from_raw(*uid)), Ok(None));
+    (0..count).map(of).find(free).unwrap_or_else(|| of(0))
+}
+
+/// The directory of its own that is HOME.
+fn home(view: &View) -> PathBuf {
+    view.private.at.join("h")
+}
+
+/// The directory that we are in, if it is there inside; its home otherwise.
+fn directory(view: &View, namespaces: bool) -> PathBuf {
+    let here = std::env::current_dir().unwrap_or_else(|_| Path::new("/").into());
+    if !namespaces || view.shows(&here) { here } else { home(view) }
+}
+
+fn refused(error: &SpawnError) -> Failure {
+    let code = match error {
+        SpawnError::Step { step, .. } if step == "program" => NOT_EXECUTABLE,
+        _ => NOT_BUILT,
+    };
+    Failure::new(code, format!("the command was not run: {error}"))
+}
+
+/// The command's end as our own.
+fn code(status: ExitStatus) -> Result<u8, Failure> {
+    let code = match status {
+        ExitStatus::Code(code) => code,
+        ExitStatus::Signal { signal, .. } => BY_SIGNAL + signal,
+        // The kernel's own means against it is SIGKILL as well.
+        ExitStatus::OutOfMemory { .. } | ExitStatus::Unwatched { .. } => {
+            let advice = if matches!(status, ExitStatus::Unwatched { .. }) {
+                ""
+            } else {
+                "; allow more with --memory"
+            };
+            write_stderr(format_args!("talon: {status}{advice}\n"));
+            BY_SIGNAL + nix::sys::signal::Signal::SIGKILL as i32
+        }
+        ExitStatus::MonitorLost => {
+            return Err(Failure::new(
+                NOT_BUILT,
+                "nobody knows how the command ended, as its monitor was killed; all of it was killed then",
+            ));
+        }
+    };
+    Ok(u8::try_from(code).unwrap_or(u8::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_uid_is_in_the_range_and_nobodys() {
+        for pid in [0, 1, 9_999, 10_000, u32::MAX] {
+            let uid = unused_uid(pid);
+            assert!(UIDS.contains(&uid), "{uid}");
+            assert!(User::from_uid(Uid::from_raw(uid)).unwrap().is_none());
+        }
+    }
+
+    #[test]
+    fn variables_are_given_or_passed_on() {
+        assert_eq!(variable("A=b=c").unwrap(), ("A".into(), "b=c".into()));
+        assert_eq!(variable("PATH").unwrap().1, std::env::var_os("PATH").unwrap());
+        assert!(variable("NO_SUCH_VARIABLE_HERE").unwrap_err().contains("=VALUE"));
+        assert!(variable("=x").is_err());
+    }
+
+    #[test]
+    fn ends_become_codes_as_in_a_shell() {
+        assert_eq!(code(ExitStatus::Code(3)).unwrap(), 3);
+        assert_eq!(code(ExitStatus::Signal { signal: 9, core_dumped: false }).unwrap(), 137);
+        assert_eq!(code(ExitStatus::OutOfMemory { bytes: 2, limit: 1 }).unwrap(), 137);
+        assert_eq!(code(ExitStatus::MonitorLost).unwrap_err().code(), NOT_BUILT);
+    }
+}
