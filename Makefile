@@ -4,7 +4,7 @@
 PROFILE ?= debug
 CARGO_PROFILE = $(if $(filter release,$(PROFILE)),--release,)
 
-.PHONY: help demo test build plugins deps deps-test lint doc fmt fuzz bench
+.PHONY: help demo test test-vm hostile build plugins deps deps-test lint doc fmt fuzz bench
 
 help: ## lists these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -16,6 +16,12 @@ demo: deps ## builds, starts a supervisor with the example plugins in a scratch 
 
 test: deps deps-test ## runs every test
 	@scripts/test.sh
+
+test-vm: deps ## runs the tests of cgroups in a virtual machine that has all controllers (1 to 2 minutes)
+	@scripts/test-cgroup-vm.sh
+
+hostile: deps deps-test ## attacks the jail and writes the table of what came of it to docs/hostile.md (1 to 2 minutes)
+	@cargo run --quiet --locked -p talon-tests --bin talon-hostile -- --table docs/hostile.md
 
 build: ## builds everything (PROFILE=release for an optimised build)
 	cargo build --workspace --bins --locked $(CARGO_PROFILE)
@@ -42,5 +48,5 @@ FUZZ_SECONDS ?= 60
 fuzz: ## runs each fuzz target for a while (FUZZ_SECONDS=60)
 	@scripts/fuzz.sh $(FUZZ_SECONDS)
 
-bench: ## measures the call path, side by side with bare gRPC in the same run
+bench: ## measures the jail and the call path, side by side with bwrap and bare gRPC in the same run
 	@scripts/bench.sh

@@ -1,7 +1,20 @@
 #!/bin/sh
-# What the guarded call costs, side by side with bare gRPC in the same run, on an optimised build.
+# What the jail and the guarded call cost, each side by side with what it replaces in the same run, on an optimised
+# build. As root the jail once more as an ordinary user, whose namespaces cost more.
 set -eu
 cd "$(dirname "$0")/.."
 scripts/progress.sh "Building optimised programs" cargo build --release --workspace --bins --locked
 scripts/stage-plugins.sh release
+target/release/talon-jail-bench
+uid=54321 # Nobody's, as in test-unprivileged.sh.
+as_nobody() { setpriv --reuid "$uid" --regid "$uid" --clear-groups "$@"; }
+if [ "$(id -u)" = 0 ]; then
+  echo
+  if as_nobody test -x target/release/talon-jail-bench; then
+    as_nobody target/release/talon-jail-bench
+  else
+    echo "SKIPPED the jail of an ordinary user: uid $uid may not read $(pwd)"
+  fi
+fi
+echo
 target/release/talon-bench

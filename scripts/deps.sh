@@ -15,9 +15,20 @@ need cc gcc
 need /usr/bin/python3 python3
 [ -x /usr/bin/python3 ] && ! /usr/bin/python3 -c 'import ensurepip' 2>/dev/null && missing="$missing python3-venv"
 if [ "$1" = test ]; then
-  # setpriv and setsid, by which tests run something as another user or in a session of its own.
+  # setpriv, setsid and unshare, by which tests run something as another user, in a session or namespace of its own.
   need setpriv util-linux
   need setsid util-linux
+  need unshare util-linux
+  # The other jail in the hostile suite's table.
+  need bwrap bubblewrap
+  # One program of each common runtime is run in the jail: Debian's own, which lie below /usr, where every uid can
+  # read them. Java's package without the desktop can compile too.
+  need /usr/bin/node nodejs
+  need /usr/bin/go golang-go
+  need /usr/bin/java default-jre-headless
+  # PyInstaller packs the interpreter's shared library, which it looks into with objdump.
+  ls /usr/lib/*/libpython3.*.so.1.0 >/dev/null 2>&1 || missing="$missing libpython3-dev"
+  need objdump binutils
 fi
 
 if [ -n "$missing" ]; then
@@ -32,6 +43,17 @@ if [ -n "$missing" ]; then
     apt-get update -qq
     DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $missing >/dev/null
   }
+fi
+
+# What packs a Python program into one file, for the tests of the jail: in an environment of its own, at one version.
+packer=target/runtimes/pyinstaller
+packer_version=6.22.3
+if [ "$1" = test ] && [ "$(cat "$packer/.stamp" 2>/dev/null || true)" != "$packer_version" ]; then
+  echo "Installing PyInstaller $packer_version for the tests (PyPI) …"
+  rm -rf "$packer"
+  /usr/bin/python3 -m venv "$packer"
+  "$packer/bin/pip" install --quiet --disable-pip-version-check "pyinstaller==$packer_version"
+  echo "$packer_version" >"$packer/.stamp"
 fi
 
 if ! command -v cargo >/dev/null 2>&1; then

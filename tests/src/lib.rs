@@ -5,11 +5,13 @@
 //! so that what it leaves behind can be told from everybody else's processes.
 
 mod client;
+mod jailed;
 mod processes;
 mod scratch;
 mod supervisor;
 
 pub use client::{Client, args, dial};
+pub use jailed::{InJail, Outcome, ended};
 pub use processes::{alive, descendants, in_uid_range, is_root, skip};
-pub use scratch::{Scratch, example, program, repository};
+pub use scratch::{Scratch, example, program, repository, target};
 pub use supervisor::{Builder, Stopped, Supervisor, cli, cli_with, sockets_below};

@@ -83,15 +83,20 @@ pub fn program(name: &str) -> PathBuf {
     })
 }
 
+/// The directory that cargo builds in, where scripts put what tests need besides.
+#[must_use]
+pub fn target() -> PathBuf {
+    let built = program("talon");
+    built.ancestors().nth(2).expect("a program lies in target/<profile>").to_owned()
+}
+
 /// An example plugin as `make plugins` puts it below `target/plugins`.
 ///
 /// # Panics
 /// When it is not there.
 #[must_use]
 pub fn example(name: &str) -> PathBuf {
-    let built = program("talon");
-    let target = built.ancestors().nth(2).expect("a program lies in target/<profile>");
-    let path = target.join("plugins").join(name);
+    let path = target().join("plugins").join(name);
     assert!(path.exists(), "{} is missing: run `make plugins` first", path.display());
     path
 }

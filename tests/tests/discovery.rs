@@ -121,7 +121,8 @@ async fn the_examples_answer() {
     let root = builder.scratch().join("code");
     std::fs::create_dir(&root).expect("the scratch directory takes directories");
     builder.scratch().write("code/main.rs", "fn main() {\n    println!(\"needle\");\n}\n");
-    let config = format!("config: {{root: {}}}", root.display());
+    let config =
+        format!("config: {{root: {root}}}\nsandbox: {{fs: {{read: [{root}]}}}}", root = root.display());
     let supervisor = builder
         .plugin("code-search", &example("code-search"), &[], &config)
         .linked(&example("csv-query"), "csv-query")

@@ -39,7 +39,8 @@ async fn it_inherits_no_descriptor() {
             || target.starts_with("/proc/");
         assert!(harmless, "{line} in:\n{fds}");
     }
-    assert!(fds.lines().any(|line| line.starts_with("0 /dev/null")), "{fds}");
+    // The listening socket that it was handed.
+    assert!(fds.lines().any(|line| line.starts_with("0 socket:")), "{fds}");
 }
 
 #[tokio::test]
@@ -62,7 +63,9 @@ async fn it_can_gain_no_privileges_and_dumps_no_core() {
     // Not readable by an unprivileged tester once the process is not dumpable, which is what it has to be.
     if let Ok(limits) = limits {
         let of = |name: &str| limits.lines().find(|l| l.starts_with(name)).unwrap_or_default().to_owned();
-        assert!(of("Max core file size").contains(" 0 "), "{limits}");
+        // 1 byte: with 0 the kernel still starts a core handler that is a program.
+        let core = of("Max core file size");
+        assert!(core.contains(" 0 ") || core.contains(" 1 "), "{limits}");
         assert!(of("Max open files").contains("1024"), "{limits}");
     }
 }
@@ -91,7 +94,10 @@ async fn each_plugin_has_a_uid_of_its_own_and_keeps_it() {
 async fn what_cannot_be_enforced_is_said() {
     let supervisor = Builder::new().misbehave(&[], "").start().await;
     let plugin = supervisor.client.plugin("misbehave").await;
-    assert!(!plugin.not_enforced.is_empty(), "this version builds no namespaces, and says so");
+    if plugin.not_enforced.is_empty() {
+        skip("what_cannot_be_enforced_is_said", "this machine can enforce everything");
+        return;
+    }
     let status = supervisor.cli(&["status"]).await;
     let text = String::from_utf8_lossy(&status.stdout).into_owned();
     assert!(text.to_lowercase().contains("not enforced"), "{text}");
@@ -114,7 +120,7 @@ async fn a_plugin_reaches_no_service_at_all() {
         }
         let path = socket.to_str().expect("our paths are text");
         let answer = supervisor.client.call("misbehave", "connect", &[("path", path)]).await;
-        assert!(answer.error.contains("denied"), "{path}: {answer:?}");
+        assert!(answer.error.contains("No such file"), "{path}: {answer:?}");
         tried += 1;
     }
     assert!(tried >= 2, "host.sock and the neighbour's socket");

@@ -23,6 +23,7 @@ const ACTIONS: &[(&str, &str, &[&str])] = &[
     ("big", "Answers with so many bytes", &["bytes"]),
     ("big_lie", "Announces a small message and sends more", &["bytes"]),
     ("huge_claim", "Announces a message of 4 GiB and sends little", &[]),
+    ("wrong_endian", "Answers with a length whose bytes stand in the wrong order", &["text"]),
     ("invalid_utf8", "Answers with bytes that are no text", &[]),
     ("wrong_type", "Answers with a number where the text belongs", &[]),
     ("garbage", "Answers with bytes that are no message", &[]),
@@ -118,6 +119,11 @@ pub(crate) async fn execute(shared: &Arc<Shared>, call: ToolCallRequest) -> Repl
             claimed: u32::MAX,
             body: Box::pin(futures_util::stream::iter([Bytes::from_static(b"little")])),
         },
+        "wrong_endian" => {
+            let body = Bytes::from(result(text("text")).encode_to_vec());
+            let claimed = u32::try_from(body.len()).unwrap_or_default().swap_bytes();
+            Reply::Raw { claimed, body: Box::pin(futures_util::stream::iter([body])) }
+        }
         "invalid_utf8" => raw_fields(&call.id, &[(0x12, b"ab\xff\xfecd")]),
         "wrong_type" => {
             let mut bytes = result(String::new()).encode_to_vec();

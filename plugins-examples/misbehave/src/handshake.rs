@@ -3,12 +3,16 @@
 use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::ValueEnum;
 use tokio::net::UnixListener;
 
 use crate::{Dialect, Options};
+
+/// Longer than any test's `start_timeout`.
+const LATE: Duration = Duration::from_secs(20);
 
 /// What goes wrong while it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -59,6 +63,12 @@ pub(crate) enum StartLie {
     LongAddress,
     /// Names `/`.
     RootAddress,
+    /// Names an abstract socket, which it listens on.
+    AbstractAddress,
+    /// Shakes hands twice; the second line names the socket of `--path`.
+    Twice,
+    /// Shakes hands after so many seconds that nobody waits any more.
+    Late,
     /// Shakes hands and never accepts a connection.
     HangAfter,
     /// Shakes hands and closes its socket.
@@ -142,6 +152,13 @@ pub(crate) async fn shake(options: &Options) -> anyhow::Result<Option<UnixListen
         StartLie::MissingSocket => return say(&format!("1|1|unix|{address}|grpc\n")),
         StartLie::LongAddress => return say(&format!("1|1|unix|/{}|grpc\n", "a".repeat(10_000))),
         StartLie::RootAddress => return say("1|1|unix|/|grpc\n"),
+        StartLie::AbstractAddress => {
+            let name = format!("@misbehave-{}", std::process::id());
+            let listener = UnixListener::bind(format!("\0{}", &name[1..]))?;
+            say(&format!("1|1|unix|{name}|grpc\n"))?;
+            return Ok(Some(listener));
+        }
+        StartLie::Late => tokio::time::sleep(LATE).await,
         _ => {}
     }
     let listener = UnixListener::bind(&socket)?;
@@ -150,6 +167,11 @@ pub(crate) async fn shake(options: &Options) -> anyhow::Result<Option<UnixListen
         Dialect::Opentalon => format!("1|unix|{address}\n"),
     })?;
     match options.lie {
+        StartLie::Twice => {
+            let second = options.path.as_ref().context("--path is missing")?.display().to_string();
+            say(&format!("1|1|unix|{second}|grpc\n"))?;
+            Ok(Some(listener))
+        }
         StartLie::HangAfter => std::future::pending().await,
         StartLie::CloseSocket => {
             drop(listener);

@@ -3,6 +3,7 @@
 //! to tell most of these lies.
 
 mod actions;
+mod flood;
 mod handshake;
 mod reply;
 mod serve;
@@ -26,6 +27,9 @@ struct Options {
     /// A file that belongs to the test, for lies that need a second place (a socket elsewhere, a link's target).
     #[arg(long)]
     path: Option<std::path::PathBuf>,
+    /// Sends these frames for ever instead of answers.
+    #[arg(long, value_enum)]
+    flood: Option<flood::Flood>,
     /// Survives SIGTERM and SIGINT.
     #[arg(long)]
     ignore_signals: bool,
@@ -64,7 +68,10 @@ async fn run(options: Options) -> anyhow::Result<()> {
         }
     }
     match handshake::shake(&options).await? {
-        Some(listener) => serve::serve(listener, options).await,
+        Some(listener) => match options.flood {
+            Some(flood) => flood::serve(listener, flood).await,
+            None => serve::serve(listener, options).await,
+        },
         None => std::future::pending().await,
     }
 }

@@ -33,7 +33,8 @@ async fn start(show: &mut Show) -> Result<Supervisor> {
     let builder = Builder::new();
     let copy = builder.scratch().join("repository");
     copy_repository(&copy)?;
-    let root = format!("config:\n  root: {}", copy.display());
+    // What it is to search is all that it sees of this machine, besides the system itself.
+    let root = format!("config:\n  root: {copy}\nsandbox:\n  fs:\n    read: [{copy}]", copy = copy.display());
     let builder = builder
         .plugin("code-search", &example("code-search"), &[], &root)
         .linked(&example("csv-query"), "csv-query")

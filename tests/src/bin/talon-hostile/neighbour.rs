@@ -1,0 +1,95 @@
+//! Another plugin, which has to serve while an attack runs: asked all the while, by a thread of its own.
+
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::listeners::echo;
+
+/// How long an answer may take. Not a matter of speed: an answer takes well below a millisecond, and two cores with
+/// four programs that spin a few; a neighbour that is held up by an attack does not answer at all.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long between two questions.
+const BETWEEN: Duration = Duration::from_millis(4);
+
+/// What a neighbour did during an attack.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Served {
+    pub(crate) answers: u32,
+    pub(crate) slowest: Duration,
+    pub(crate) failures: Vec<String>,
+}
+
+/// Asks a neighbour until it is dropped.
+pub(crate) struct Questions {
+    served: Arc<(Mutex<Served>, Condvar)>,
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Questions {
+    pub(crate) fn start(socket: PathBuf) -> Self {
+        let served = Arc::new((Mutex::new(Served::default()), Condvar::new()));
+        let (stop, stopped) = channel();
+        let shared = Arc::clone(&served);
+        let thread = std::thread::spawn(move || {
+            loop {
+                let begun = Instant::now();
+                let asked = ask(&socket);
+                let (served, changed) = &*shared;
+                let mut served = served.lock().unwrap_or_else(PoisonError::into_inner);
+                match asked {
+                    Ok(()) => served.answers += 1,
+                    Err(error) => served.failures.push(error.to_string()),
+                }
+                served.slowest = served.slowest.max(begun.elapsed());
+                drop(served);
+                changed.notify_all();
+                if stopped.recv_timeout(BETWEEN) != Err(RecvTimeoutError::Timeout) {
+                    return;
+                }
+            }
+        });
+        Self { served, stop: Some(stop), thread: Some(thread) }
+    }
+
+    /// Forgets what was.
+    pub(crate) fn begin(&self) {
+        *self.served.0.lock().unwrap_or_else(PoisonError::into_inner) = Served::default();
+    }
+
+    /// What was since; waits for the end of a question that was asked after the beginning.
+    pub(crate) fn served(&self) -> Served {
+        let (served, changed) = &*self.served;
+        let served = served.lock().unwrap_or_else(PoisonError::into_inner);
+        // Two: the first may have been asked before the beginning.
+        let waits = |served: &mut Served| served.answers < 2 && served.failures.is_empty();
+        let (served, _) =
+            changed.wait_timeout_while(served, 2 * PATIENCE, waits).unwrap_or_else(PoisonError::into_inner);
+        let mut served = served.clone();
+        if served.answers == 0 && served.failures.is_empty() {
+            served.failures.push("no answer at all".into());
+        }
+        served
+    }
+}
+
+impl Drop for Questions {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn ask(socket: &PathBuf) -> std::io::Result<()> {
+    let mut stream = UnixStream::connect(socket)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    echo(&mut stream)
+}
