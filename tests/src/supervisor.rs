@@ -49,6 +49,8 @@ pub struct Supervisor {
     config: PathBuf,
     uids: RangeInclusive<u32>,
     log: Arc<Mutex<String>>,
+    /// Ends when all of the log is read.
+    reader: tokio::task::JoinHandle<()>,
 }
 
 /// What a stopped supervisor left.
@@ -221,7 +223,7 @@ impl Builder {
             .expect("talon starts");
         let mut lines = BufReader::new(child.stderr.take().expect("stderr is piped")).lines();
         let kept = log.clone();
-        tokio::spawn(async move {
+        let reader = tokio::spawn(async move {
             while let Ok(Some(line)) = lines.next_line().await {
                 let mut kept = kept.lock().expect("no reader panics");
                 kept.push_str(&line);
@@ -233,7 +235,8 @@ impl Builder {
         let Ok(Some(client)) = client else {
             panic!("talon did not come up:\n{}", log.lock().expect("no reader panics"))
         };
-        let supervisor = Supervisor { scratch: self.scratch, client, child, runtime_dir, config, uids, log };
+        let supervisor =
+            Supervisor { scratch: self.scratch, client, child, runtime_dir, config, uids, log, reader };
         if self.wait_settled {
             for plugin in supervisor.client.list().await {
                 supervisor
@@ -371,6 +374,8 @@ impl Supervisor {
             }
         };
         let _ = tokio::time::timeout(Duration::from_secs(20), watch).await;
+        // Nothing outlives it that could hold its log open, unless something is wrong.
+        let _ = tokio::time::timeout(PATIENCE, &mut self.reader).await;
         let mut processes: Vec<u32> = family.into_iter().filter(|pid| alive(*pid)).collect();
         processes.extend(in_uid_range_of(&self.uids));
         Stopped { status, processes, sockets: sockets_below(&self.runtime_dir), log: self.log() }

@@ -112,7 +112,8 @@ async fn a_directory_that_is_not_there_is_said_and_the_rest_serves() {
     std::fs::remove_dir(builder.scratch().join("plugins")).expect("it is empty");
     let supervisor = builder.start().await;
     assert_eq!(supervisor.client.plugin("hello").await.state, "ready");
-    assert!(supervisor.log().contains("plugins"), "{}", supervisor.log());
+    let stopped = supervisor.stop().await;
+    assert!(stopped.log.contains("plugins"), "{}", stopped.log);
 }
 
 #[tokio::test]

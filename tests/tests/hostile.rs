@@ -63,8 +63,9 @@ async fn a_plugin_of_the_supervisors_own_uid_is_no_administrator() {
     let refused =
         answer.content == "0 bytes" || ["reset", "Broken pipe"].iter().any(|how| answer.error.contains(how));
     assert!(refused, "{answer:?}");
-    assert!(supervisor.log().contains("closed to a plugin"), "{}", supervisor.log());
-    assert!(supervisor.stop().await.processes.is_empty());
+    let stopped = supervisor.stop().await;
+    assert!(stopped.log.contains("closed to a plugin"), "{}", stopped.log);
+    assert!(stopped.processes.is_empty());
 }
 
 #[tokio::test]

@@ -196,7 +196,7 @@ async fn a_full_disk_for_logs_loses_lines_and_nothing_else() {
     client.wait_until("lost lines in the books", lost).await;
     let answer = client.call("misbehave", "echo", &[("text", "still here")]).await;
     assert_eq!(answer.content, "still here", "{answer:?}");
-    assert!(supervisor.log().contains("space"), "the full disk is said: {}", supervisor.log());
     let stopped = supervisor.stop().await;
+    assert!(stopped.log.contains("space"), "the full disk is said: {}", stopped.log);
     assert!(stopped.status.success(), "{}", stopped.log);
 }
