@@ -68,11 +68,24 @@ pub(crate) fn with_semicolon(body: &[Unit]) -> Option<char> {
     numeric(name).or_else(|| NAMED.iter().find(|(known, _)| *known == name).map(|&(_, c)| c))
 }
 
+/// Whether a reference that begins like this can do without its semicolon. What an escape in its body spells may begin
+/// it too.
+pub(crate) fn may_lack_semicolon(first: u8) -> bool {
+    matches!(first, b'#' | b'l' | b'g' | b'a' | b'q' | b'n' | b's' | b'%' | b'\\')
+}
+
 /// What `&body` spells when `following` comes next and is no semicolon.
 pub(crate) fn without_semicolon(body: &[Unit], following: u8) -> Option<char> {
+    /// `quot`, `nbsp`.
+    const LONGEST: usize = 4;
+    let number = body.first()?.byte == b'#';
+    if !number && body.len() > LONGEST {
+        return None;
+    }
     let (name, len) = bytes(body)?;
     let name = &name[..len];
-    if let Some(c) = numeric(name) {
+    if number {
+        let c = numeric(name)?;
         let hex = name[1] == b'x';
         let goes_on = if hex { following.is_ascii_hexdigit() } else { following.is_ascii_digit() };
         return (!goes_on).then_some(c);

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use crate::scan::{Edit, What};
-use crate::tally::Tally;
+use crate::tally::{Kind, Tally};
 
 /// The mark that makes an opener inert.
 ///
@@ -38,13 +38,13 @@ pub(crate) fn apply(text: &str, edits: &[Edit], tally: &mut Tally) -> String {
         out.push_str(&text[from..edit.at]);
         from = edit.at;
         match edit.what {
-            What::Mark(family) => {
+            What::Mark(family, kind) => {
                 out.push(MARK);
-                tally.add(family);
+                tally.add(family, kind);
             }
             What::Note { first, count, end, family } => {
                 write_note(&mut out, first, count);
-                tally.add(family);
+                tally.add(family, Kind::Character(first));
                 from = end;
             }
         }

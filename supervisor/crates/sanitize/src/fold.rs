@@ -3,6 +3,9 @@
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
+/// What symbols such as `✿` fold to: no character of ASCII, and none that means something. A name between two of them may.
+pub(crate) const SYMBOL: u8 = 0x81;
+
 /// What a character looks like to a reader who folds width, font, case and look-alikes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Folded {
@@ -34,7 +37,15 @@ pub(crate) fn fold(c: char) -> Folded {
     if ('\u{300}'..='\u{36f}').contains(&c) {
         return Folded::Nothing;
     }
+    if is_symbol(c) {
+        return Folded::One(SYMBOL);
+    }
     compatibility(c)
+}
+
+/// Geometric shapes, miscellaneous symbols and dingbats.
+pub(crate) fn is_symbol(c: char) -> bool {
+    matches!(c, '\u{25a0}'..='\u{27bf}')
 }
 
 /// The compatibility decomposition of one character without its accents, as far as it ends in ASCII.
@@ -75,9 +86,9 @@ pub(crate) fn punctuation(c: char) -> Option<u8> {
     Some(match c {
         '\u{85}' | '\u{2028}' | '\u{2029}' => b'\n',
         '‹' | '\u{2329}' | '\u{3008}' | '⟨' | '❬' | '❮' | '❰' | '﹤' | '＜' | '˂' | 'ᐸ' | '⧼' | '≺' | '«'
-        | '《' | '⟪' | '≪' | '︿' | '︽' | '⦑' | '⋖' => b'<',
+        | '《' | '◁' | '◀' | '◃' | '◂' | '⟪' | '≪' | '︿' | '︽' | '⦑' | '⋖' => b'<',
         '›' | '\u{232a}' | '\u{3009}' | '⟩' | '❭' | '❯' | '❱' | '﹥' | '＞' | '˃' | 'ᐳ' | '⧽' | '≻' | '»'
-        | '》' | '⟫' | '≫' | '﹀' | '︾' | '⦒' | '⋗' => b'>',
+        | '》' | '▷' | '▶' | '▹' | '▸' | '⟫' | '≫' | '﹀' | '︾' | '⦒' | '⋗' => b'>',
         '［' | '【' | '〔' | '〖' | '〘' | '〚' | '⟦' | '⁅' | '﹝' | '﹇' | '︹' | '︻' | '❲' | '⦋' | '⦗'
         | '⟬' | '「' | '『' | '｢' | '︗' | '⸢' => b'[',
         '］' | '】' | '〕' | '〗' | '〙' | '〛' | '⟧' | '⁆' | '﹞' | '﹈' | '︺' | '︼' | '❳' | '⦌' | '⦘'
@@ -90,6 +101,7 @@ pub(crate) fn punctuation(c: char) -> Option<u8> {
         '／' | '⁄' | '∕' | '⧸' | '╱' | '⟋' => b'/',
         '＼' | '﹨' | '∖' | '⧵' | '⧹' | '╲' => b'\\',
         '＃' | '﹟' => b'#',
+        '～' | '〜' | '∼' | '˜' | '∽' => b'~',
         '｀' | 'ˋ' | '\u{1fef}' => b'`',
         '＂' | '“' | '”' | '„' | '‟' | '″' | '‶' | 'ʺ' | 'ˮ' | '〃' | '〝' | '〞' | '〟' => {
             b'"'

@@ -6,6 +6,9 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
+use crate::candidates::Candidates;
+use crate::quick;
+
 /// How deep arrays and objects may nest. Tools' answers nest under 20; every level costs stack while parsing.
 pub const MAX_JSON_DEPTH: usize = 64;
 /// How large structured content may be, in bytes: as much as one message of the transport may hold by default.
@@ -20,15 +23,37 @@ pub(crate) fn is_valid(json: &str) -> bool {
     Checked { depth: MAX_JSON_DEPTH }.deserialize(&mut parser).is_ok() && parser.end().is_ok()
 }
 
+/// Which strings [`rewrite`] hands out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Strings {
+    /// Every one.
+    All,
+    /// Those in which some shape could begin. Most strings are short, and a scan of their own would cost more than
+    /// finding the places where anything begins in the whole.
+    Suspicious,
+}
+
 /// Rewrites the strings of valid JSON, keys too. `sanitize` gets each decoded.
-pub(crate) fn rewrite<'t>(json: &'t str, mut sanitize: impl FnMut(&str) -> Option<String>) -> Cow<'t, str> {
+pub(crate) fn rewrite<'t>(
+    json: &'t str,
+    strings: Strings,
+    mut sanitize: impl FnMut(&str) -> Option<String>,
+) -> Cow<'t, str> {
     let bytes = json.as_bytes();
     let mut out = String::new();
     let (mut copied, mut at) = (0, 0);
+    let mut candidates = Candidates::new(bytes);
     // In valid JSON every quote outside of a string begins one.
-    while let Some(open) = bytes[at..].iter().position(|&byte| byte == b'"').map(|found| at + found) {
+    while let Some(open) = memchr::memchr(b'"', &bytes[at..]).map(|found| at + found) {
         let close = closing_quote(bytes, open + 1);
         at = close + 1;
+        // A backslash is a candidate too. The quote behind the string lets nothing begin that the end would not.
+        if strings == Strings::Suspicious
+            && candidates.next(open + 1).is_none_or(|candidate| candidate >= close)
+            && !quick::may_begin_turn(bytes, open + 1)
+        {
+            continue;
+        }
         let raw = &json[open + 1..close];
         let decoded = if raw.contains('\\') {
             match serde_json::from_str::<String>(&json[open..at]) {
@@ -56,12 +81,11 @@ pub(crate) fn rewrite<'t>(json: &'t str, mut sanitize: impl FnMut(&str) -> Optio
 
 /// The closing quote, or the end: valid JSON has one.
 fn closing_quote(bytes: &[u8], mut at: usize) -> usize {
-    while at < bytes.len() {
-        match bytes[at] {
-            b'"' => return at,
-            b'\\' => at += 2,
-            _ => at += 1,
+    while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+        if bytes[at + found] == b'"' {
+            return at + found;
         }
+        at += found + 2;
     }
     bytes.len().saturating_sub(1)
 }
@@ -145,13 +169,64 @@ impl<'de> Visitor<'de> for Checked {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
         let inner = self.deeper()?;
-        let mut seen = HashSet::new();
-        while let Some(key) = entries.next_key::<Cow<'de, str>>()? {
-            if !seen.insert(key.into_owned()) {
+        let mut seen = Keys::default();
+        while let Some(key) = entries.next_key_seed(Key)? {
+            if !seen.insert(key) {
                 return Err(A::Error::custom("a key occurs twice"));
             }
             entries.next_value_seed(inner)?;
         }
         Ok(())
+    }
+}
+
+/// The keys of one object. Nearly all objects have few, which are compared faster than hashed.
+#[derive(Default)]
+struct Keys<'de> {
+    few: Vec<Cow<'de, str>>,
+    many: HashSet<Cow<'de, str>>,
+}
+
+impl<'de> Keys<'de> {
+    /// Where hashing gets cheaper.
+    const FEW: usize = 16;
+
+    /// False if it is there already.
+    fn insert(&mut self, key: Cow<'de, str>) -> bool {
+        if self.few.contains(&key) {
+            return false;
+        }
+        if self.few.len() < Self::FEW {
+            self.few.push(key);
+            return true;
+        }
+        self.many.insert(key)
+    }
+}
+
+/// Reads a key, borrowed if it stands in the text as it is.
+struct Key;
+
+impl<'de> DeserializeSeed<'de> for Key {
+    type Value = Cow<'de, str>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Key {
+    type Value = Cow<'de, str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_borrowed_str<E>(self, key: &'de str) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(key))
+    }
+
+    fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(key.to_owned()))
     }
 }

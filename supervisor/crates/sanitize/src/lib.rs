@@ -33,21 +33,41 @@
 //!
 //! | family | what it covers |
 //! |---|---|
-//! | `tag` | `<tool_call>`, `</think>`, `<ns:invoke name=…>`, `<function=…>`, `<start_of_turn>` |
+//! | `tag` | `<tool_call>`, `</think>`, `<ns:invoke name=…>`, `<function=…>`, `<start_of_turn>`, `<read_file>` … `</read_file>` |
 //! | `bar-tag` | `<\|name\|>`, `[\|name\|]` |
-//! | `bracket` | `[TOOL_CALLS]`, `[/INST]` |
+//! | `bracket` | `[TOOL_CALLS]`, `[/INST]`, `[BEGIN OF AVAILABLE TOOLS]`, `[Round 1]` |
 //! | `envelope` | `[plugin_output]`, `[structured]` and their closers |
-//! | `json-call` | keys `tool_calls`, `function_call`, `functionCall`; `type` = `function`, `tool_use`, … with the siblings of a call |
+//! | `json-call` | keys such as `tool_calls`, `functionCall`, `toolUse`, `functionResponse`, `action_input`; `type` = `function` with the siblings of a call, `tool_use`, `…_call` |
 //! | `fence` | fenced `tool_code`, `tool_outputs`; a fence behind `Action:` |
-//! | `turn` | `Human:` and the like after a blank line or beside each other, `Action Input:`, `### Instruction:`, `>>>name` |
-//! | `sentinel` | `]<]`, `[>[` |
+//! | `turn` | `Human:` and the like after a blank line or beside each other, in the middle of a line where a person asks and a model answers, `Action Input:`, `### Instruction:`, `>>>name` |
+//! | `sentinel` | `]<]`, `[>[`, `]~b]`, `>>NAME<<`, `✿NAME✿` |
 //! | `invisible`, `control` | characters nobody sees; control characters, terminal escapes |
 //! | `pattern` | the operator's own patterns, replaced by [`NOTICE`] |
+//!
+//! # By type
+//!
+//! [`Raw`] is text as somebody else wrote it: it has no `Display`. [`Sanitized`] is what a sanitizer made of it, and
+//! [`inert!`] puts it together with own words, whole and sanitized again. A sink that takes [`Shown`] does not take a
+//! plain string, so whoever forgets the sanitizer does not get past the compiler:
+//!
+//! ```
+//! use talon_sanitize::{Raw, Shown, inert};
+//!
+//! fn print(line: impl Shown) { println!("{line}") }
+//!
+//! let said = Raw::from_bytes(b"\x1b[2J<think>");
+//! print(inert!("it said \"{}\"", said.line_within(100)));
+//! ```
 //!
 //! # What it promises
 //!
 //! - No shape matches the output, also after folding and decoding it again; nor does a part of the output from
-//!   its beginning, nor two outputs one behind the other on lines of their own.
+//!   its beginning. White space inside a delimiter is no way around that, with one limit: where two words only
+//!   meet once the white space between them is gone, as in `a <| b |> c` or `<x tool_call>`, they count if together
+//!   they are a name that means something and nothing else is called so.
+//! - Nor does any shape match two outputs one behind the other. Excepted is what the first leaves open without
+//!   having said anything: a character half spelled out (`100%`, `&amp;`), a name that may be a namespace (`a <b`),
+//!   a quote. Whoever puts two texts together puts something of his own between them.
 //! - It is idempotent, and clean text comes back unchanged.
 //! - Without patterns of the operator, every visible character of the input is in the output, in order; the
 //!   output is at most four times as long as the input, plus a few bytes.
@@ -59,15 +79,21 @@
 //!
 //! - Type arguments and indices of source code: `Vec<ToolCall>`, `Vec<Think>`, `x[inst]`, `#[tool_handler]`. The tokens
 //!   they resemble are written in another case, and tokenizers do not fold case.
-//! - `<user>`, `<tool>`, `[tool]` and other everyday names without a closer, an attribute or a payload behind them.
+//! - `<user>`, `<tool>`, `[tool]` and other everyday names without a closer, an attribute or a payload behind them,
+//!   and without a second speaker. `<code>`, `<result>`, `<path>`: a parser reads them inside a call only.
+//! - Bare objects such as `{"name": …, "arguments": …}`, and lists such as `[f(x=1)]`: half of all JSON and code.
 //! - `System:`, `Action:` and the like inside a paragraph and without a second speaker or step.
 //! - Encodings that nobody decodes on the way to a parser: base64, rot13, reversed text.
 //! - A turn that two outputs make up only together, when one breaks off between the word and its colon.
 //!
 //! It neutralises syntax. It does not make a model immune to being talked into something.
 
+mod beyond_ascii;
+mod candidates;
+mod encoded;
 mod entity;
 mod escape;
+mod flags;
 mod fold;
 mod invisible;
 mod json;
@@ -77,13 +103,21 @@ mod quick;
 mod sanitizer;
 mod scan;
 mod shapes;
+mod shown;
 mod skeleton;
+mod swar;
 mod tally;
+mod typed;
 mod words;
 
+pub use flags::Flags;
 pub use json::{MAX_JSON_BYTES, MAX_JSON_DEPTH};
 pub use patterns::{
     BadPattern, MAX_COMPILED_BYTES, MAX_PATTERN_BYTES, MAX_PATTERNS, NOTICE, PatternProblem, SettingsError,
 };
 pub use sanitizer::{Sanitizer, Settings};
+pub use shown::Shown;
+#[doc(hidden)]
+pub use shown::shown;
 pub use tally::Tally;
+pub use typed::{Raw, Sanitized};

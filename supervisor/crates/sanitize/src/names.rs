@@ -3,7 +3,10 @@
 //! There is no list of tokens: a name is cut into words, and what counts is which words meet. New formats keep
 //! appearing, but they keep saying "tool", "call", "start of" and the names of the turns.
 
-use crate::words::{COMPANIONS, CORE_PAIRS, SECOND_LETTERS, TOOLISH, WHOLE_NAMES};
+use crate::shapes::Role;
+use crate::words::{
+    CALL_KEYS, COMPANIONS, CORE_PAIRS, KEY_ENDINGS, MARKERS, OBJECTS, TOOLISH, VERBS, WHOLE_NAMES,
+};
 
 /// How sure a name alone makes us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,13 +25,17 @@ pub(crate) enum Strength {
 /// `match`, which compares lengths first.
 fn tag_word(word: &[u8]) -> Strength {
     match word {
-        b"assistant" | b"bos" | b"eop" | b"sop" | b"endoftext" | b"eos" | b"fcall" | b"functioncall"
-        | b"functioncalls" | b"functionresponse" | b"human" | b"im" | b"inst" | b"invoke" | b"invokename"
-        | b"parametername" | b"sys" | b"system" | b"tools" | b"think" | b"thinking" | b"toolcall"
-        | b"toolcalls" | b"toolcode" | b"tooloutput" | b"toolresponse" | b"toolresponses" | b"toolresult"
-        | b"toolresults" | b"tooluse" | b"tooluses" => Strength::Strong,
-        b"call" | b"developer" | b"function" | b"functions" | b"instructions" | b"observation"
-        | b"parameter" | b"parameters" | b"s" | b"structured" | b"tool" | b"user" => Strength::Weak,
+        b"assistant" | b"bos" | b"eoa" | b"eoh" | b"eop" | b"sop" | b"endoftext" | b"eos" | b"fcall"
+        | b"functioncall" | b"functioncalls" | b"functionresponse" | b"human" | b"im" | b"inst"
+        | b"invoke" | b"invokename" | b"parametername" | b"scratchpad" | b"sep" | b"sys" | b"system"
+        | b"tools" | b"think" | b"thinking" | b"toolcall" | b"toolcalls" | b"toolcode" | b"tooloutput"
+        | b"toolresponse" | b"toolresponses" | b"toolresult" | b"toolresults" | b"tooluse" | b"tooluses" => {
+            Strength::Strong
+        }
+        b"action" | b"actions" | b"arguments" | b"bot" | b"call" | b"chatbot" | b"developer" | b"execute"
+        | b"function" | b"functions" | b"instruction" | b"instructions" | b"observation" | b"parameter"
+        | b"parameters" | b"reasoning" | b"reflection" | b"role" | b"s" | b"structured" | b"thought"
+        | b"thoughts" | b"tool" | b"user" => Strength::Weak,
         _ => Strength::None,
     }
 }
@@ -40,21 +47,28 @@ fn bracket_word(word: &[u8]) -> Strength {
         | b"pluginoutput" | b"smask" | b"structured" | b"systemmessage" | b"systemprompt" | b"think"
         | b"toolcall" | b"toolcalls" | b"toolcontent" | b"toolrequest" | b"toolresponse" | b"toolresult"
         | b"toolresults" | b"tooluse" | b"tooluses" => Strength::Strong,
-        b"args" | b"assistant" | b"call" | b"calls" | b"func" | b"function" | b"human" | b"instruction"
-        | b"instructions" | b"plugin" | b"plugins" | b"sys" | b"system" | b"tool" | b"toolkit" | b"tools"
-        | b"user" => Strength::Weak,
+        b"args" | b"assistant" | b"bot" | b"call" | b"calls" | b"chatbot" | b"func" | b"function"
+        | b"human" | b"instruction" | b"instructions" | b"plugin" | b"plugins" | b"sys" | b"system"
+        | b"tool" | b"toolkit" | b"tools" | b"user" => Strength::Weak,
         _ => Strength::None,
     }
 }
 
 /// How suspicious a tag of this name is: `<name …>`. `name` is folded.
 pub(crate) fn tag(name: &str) -> Strength {
+    // `<_user>`: an underscore and one word.
+    if let Some(word) = name.strip_prefix('_')
+        && (MARKERS.contains(&word) || !word.contains('_') && role(word).is_some())
+    {
+        return Strength::Strong;
+    }
     name_of(name, tag_word)
 }
 
 /// How suspicious a bracketed name is: `[name]`. `name` is folded.
 pub(crate) fn bracket(name: &str) -> Strength {
     match name_of(name, bracket_word) {
+        _ if name == "model_settings" => Strength::Strong,
         // Code writes `input[start_of_line]`; models write it between angles.
         Strength::Core if !name.contains("tool") && !name.contains("call") && !name.contains("plugin") => {
             Strength::Strong
@@ -76,34 +90,130 @@ fn name_of(name: &str, word: fn(&[u8]) -> Strength) -> Strength {
     let mut all_known = true;
     let mut previous = "";
     for word in words(name) {
-        if CORE_PAIRS.contains(&(previous, word)) {
+        if !previous.is_empty() && CORE_PAIRS.contains(&(previous, word)) {
             return Strength::Core;
         }
-        let tooly = TOOLISH.contains(&word);
+        let tooly = is_one_of(&TOOLISH, word);
         toolish |= tooly;
-        all_known &= tooly || COMPANIONS.contains(&word) || word.bytes().all(|b| b.is_ascii_digit());
+        all_known &= tooly || is_one_of(&COMPANIONS, word) || word.bytes().all(|b| b.is_ascii_digit());
         previous = word;
     }
     match (toolish, all_known) {
         (true, true) => Strength::Strong,
+        _ if delimits(name) => Strength::Strong,
         // Web pages name their own elements with hyphens: `<user-card>`.
         (true, false) if !name.contains('-') => Strength::Weak,
+        _ if orders(name) => Strength::Weak,
         _ => Strength::None,
     }
 }
 
+/// Whether the name says that something of a turn or a call begins or ends: `<end_code>`, `<start_function_x>`,
+/// `<fim_prefix>`. `<end_user>` and `<start_time>` do not.
+fn delimits(name: &str) -> bool {
+    let mut words = words(name);
+    match words.next() {
+        Some("fim") => true,
+        Some("begin" | "end" | "start" | "stop") => {
+            words.clone().any(is_act) || words.all(|word| COMPANIONS.contains(&word))
+        }
+        _ => false,
+    }
+}
+
+/// Whether the word is one of [`TOOLISH`] and names no speaker.
+fn is_act(word: &str) -> bool {
+    word == "plan" || TOOLISH.contains(&word) && role(word).is_none()
+}
+
+/// Whether the name orders somebody to do something with something that agents work on: `<read_file>`,
+/// `<execute_command>`. Elements of ordinary XML are called so too, so that it counts in pairs only.
+fn orders(name: &str) -> bool {
+    let mut words = words(name);
+    name == "server_name"
+        || !name.contains('-')
+            && words.next().is_some_and(|first| VERBS.contains(&first))
+            && words.any(|word| OBJECTS.contains(&word))
+}
+
+/// The speaker that a name speaks of: its last word.
+pub(crate) fn role(name: &str) -> Option<Role> {
+    let name = name.trim_end_matches(['_', '-']);
+    Some(match name.rsplit(['_', '-']).next()? {
+        "assistant" => Role::Assistant,
+        "bot" | "chatbot" => Role::Bot,
+        "human" => Role::Human,
+        "system" => Role::System,
+        "user" => Role::User,
+        _ => return None,
+    })
+}
+
+/// How suspicious a bracketed name of several words with spaces in between is; the spaces are written `_` here.
+/// Annotations such as `[end of file]` speak of no tools, and links such as `[system call]` of no call of tools.
+pub(crate) fn is_banner(name: &str) -> bool {
+    let pair = |(one, two): (&str, &str)| {
+        CORE_PAIRS.contains(&(one, two)) && (two != "of" || words(name).any(is_act))
+    };
+    words(name).zip(words(name).skip(1)).any(pair)
+}
+
+/// Whether a key of a JSON object speaks of calls: `tool_calls`, `functionResponse`, `toolUseId`, `action_input`.
+pub(crate) fn is_call_key(key: &str) -> bool {
+    // A schema of functions has keys such as `functionResponseTypes`.
+    starts_call_key(key, |key, known| key.strip_prefix(known).is_some_and(|rest| KEY_ENDINGS.contains(&rest)))
+}
+
+/// Whether more text could turn this beginning of a key into one that counts.
+pub(crate) fn may_become_call_key(beginning: &str) -> bool {
+    !beginning.is_empty()
+        && starts_call_key(beginning, |key, known| match key.strip_prefix(known) {
+            Some(rest) => KEY_ENDINGS.iter().any(|ending| ending.starts_with(rest)),
+            None => known.starts_with(key),
+        })
+}
+
+fn starts_call_key(key: &str, matches: impl Fn(&str, &str) -> bool) -> bool {
+    let squashed: String = key.chars().filter(|c| !matches!(c, '_' | '-')).collect();
+    CALL_KEYS.iter().any(|known| matches(&squashed, known))
+}
+
+/// Whether a `type` of this value makes an object a call, its answer or a part of one, if its siblings agree.
+pub(crate) fn is_call_type(kind: &str) -> bool {
+    kind == "function"
+        || kind.ends_with("_call")
+        || kind.ends_with("_call_output")
+        || matches!(kind, "mcp_approval_request" | "mcp_list_tools")
+        || words(kind).zip(words(kind).skip(1)).any(|pair| {
+            matches!(pair, ("tool", "use" | "result" | "call") | ("function", "call" | "response" | "result"))
+        })
+}
+
 /// Tokens that vocabularies keep in reserve, and that some models were trained to take for turns: `<unused7>`,
 /// `<reserved_106>`, `<extra_id_1>`.
-fn is_reserved(name: &str) -> bool {
+pub(crate) fn is_reserved(name: &str) -> bool {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
     stem.len() < name.len()
         && matches!(
             stem.trim_end_matches(['_', '-']),
-            "unused" | "reserved" | "extra_id" | "special" | "ctrl"
+            "unused"
+                | "reserved"
+                | "extra_id"
+                | "special"
+                | "ctrl"
+                | "tokens_unused"
+                | "token_unused"
+                | "reserved_token"
+                | "reserved_special_token"
         )
 }
 
-fn words(name: &str) -> impl Iterator<Item = &str> {
+/// Whether a sorted list has the word.
+fn is_one_of(sorted: &[&str], word: &str) -> bool {
+    sorted.binary_search(&word).is_ok()
+}
+
+fn words(name: &str) -> impl Iterator<Item = &str> + Clone {
     name.split(['_', '-']).filter(|word| !word.is_empty())
 }
 
@@ -113,10 +223,11 @@ pub(crate) fn may_become(beginning: &str) -> bool {
     let beginning = beginning.trim_start_matches(['_', '-']);
     let mut parts = beginning.rsplitn(2, ['_', '-']);
     let last = parts.next().unwrap_or_default();
-    if parts
-        .next()
-        .is_some_and(|rest| words(rest).any(|word| TOOLISH.contains(&word) || COMPANIONS.contains(&word)))
-    {
+    if parts.next().is_some_and(|rest| {
+        words(rest).any(|word| {
+            TOOLISH.contains(&word) || COMPANIONS.contains(&word) || VERBS.contains(&word) || word == "fim"
+        })
+    }) {
         return true;
     }
     !last.is_empty() && begins_word(last)
@@ -131,20 +242,22 @@ pub(crate) fn speaks(name: &str) -> bool {
 
 /// Whether some word begins like this.
 pub(crate) fn begins_word(beginning: &str) -> bool {
-    TOOLISH.iter().chain(&COMPANIONS).chain(&WHOLE_NAMES).any(|word| word.starts_with(beginning))
-}
-
-/// Whether some word begins with these two letters, whatever their case.
-pub(crate) fn may_be_word(first: u8, second: u8) -> bool {
-    let (first, second) = (first.to_ascii_lowercase(), second.to_ascii_lowercase());
-    let Some(seconds) = SECOND_LETTERS.get(usize::from(first.wrapping_sub(b'a'))) else { return false };
-    let bit = if second.is_ascii_lowercase() { second - b'a' } else { 31 };
-    seconds & (1 << bit) != 0
+    TOOLISH
+        .iter()
+        .chain(&COMPANIONS)
+        .chain(&WHOLE_NAMES)
+        .chain(&VERBS)
+        .any(|word| word.starts_with(beginning))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lists_that_are_searched_are_sorted() {
+        assert!(TOOLISH.is_sorted() && COMPANIONS.is_sorted());
+    }
 
     #[test]
     fn words_decide_not_tokens() {
@@ -164,7 +277,7 @@ mod tests {
         for name in ["user", "tool", "tool_name", "system_error"] {
             assert_eq!(tag(name), Strength::Weak, "{name}");
         }
-        for name in ["user-card", "div", "string", "server_name", "a", "toolbox", "usage", ""] {
+        for name in ["user-card", "div", "string", "file_name", "a", "toolbox", "usage", ""] {
             assert_eq!(tag(name), Strength::None, "{name}");
         }
     }

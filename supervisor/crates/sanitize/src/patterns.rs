@@ -7,7 +7,7 @@ use regex_automata::meta::Regex;
 use regex_automata::util::syntax;
 
 use crate::escape;
-use crate::tally::{Family, Tally};
+use crate::tally::{Family, Kind, Tally};
 
 /// What a match is replaced by.
 pub const NOTICE: &str = "[removed]";
@@ -140,7 +140,7 @@ impl Patterns {
         for found in self.regex.find_iter(text) {
             out.push_str(&text[from..found.start()]);
             out.push_str(NOTICE);
-            tally.add(Family::Pattern);
+            tally.add(Family::Pattern, Kind::Plain);
             from = found.end();
         }
         if from == 0 {

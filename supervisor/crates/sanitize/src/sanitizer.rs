@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::escape;
 use crate::json;
 use crate::patterns::{NOTICE, Patterns, SettingsError};
-use crate::scan::{Edit, What, scan};
+use crate::scan::scan;
 use crate::shapes::Ending;
-use crate::tally::{Family, Tally};
+use crate::tally::{Family, Kind, Tally};
 
 /// How often patterns and shapes may take turns on one text. A replacement can make up a new match of another
 /// pattern, or a mark can; two rounds are the rule. Text that is still not settled then was made for that, and
@@ -55,14 +55,16 @@ impl Sanitizer {
         if !json::is_valid(json) {
             return None;
         }
+        let strings = if self.patterns.is_some() { json::Strings::All } else { json::Strings::Suspicious };
         let mut counted = Tally::default();
         let mut current = Cow::Borrowed(json);
         for _ in 0..MAX_ROUNDS {
-            let rewritten =
-                json::rewrite(&current, |string| match self.settle(string, Ending::Closed, &mut counted) {
+            let rewritten = json::rewrite(&current, strings, |string| {
+                match self.settle(string, Ending::Closed, &mut counted) {
                     Cow::Borrowed(_) => None,
                     Cow::Owned(clean) => Some(clean),
-                });
+                }
+            });
             let edits = scan(&rewritten, Ending::Closed);
             let next = match (rewritten, edits.is_empty()) {
                 (Cow::Borrowed(_), true) => None,
@@ -101,7 +103,7 @@ impl Sanitizer {
                 c => out.push(c),
             }
             if is_line_control(c) {
-                tally.add(Family::Control);
+                tally.add(Family::Control, Kind::Character(c));
             }
         }
         // The escapes are text like any other: what they make of their neighbours is judged once more.
@@ -153,22 +155,15 @@ impl Sanitizer {
                 return current;
             }
         }
-        tally.add(Family::Pattern);
+        tally.add(Family::Pattern, Kind::Plain);
         Cow::Borrowed(NOTICE)
     }
 
     /// Where the first change would be made.
     fn first_finding(&self, text: &str) -> Option<usize> {
         let pattern = self.patterns.as_ref().and_then(|patterns| patterns.find(text));
-        let edit = scan(text, Ending::Open).first().map(begins_at);
+        let edit = scan(text, Ending::Open).first().map(|edit| edit.at);
         pattern.into_iter().chain(edit).min()
-    }
-}
-
-/// Where what an edit is about begins, at the latest.
-fn begins_at(edit: &Edit) -> usize {
-    match edit.what {
-        What::Mark(_) | What::Note { .. } => edit.at,
     }
 }
 

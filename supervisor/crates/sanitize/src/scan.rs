@@ -1,12 +1,13 @@
 //! One pass over the original that finds where to edit it. Bytes that cannot begin anything cost one table
 //! lookup; at the others a shape looks ahead over a bounded window, so the whole is linear in the text.
 
-use crate::fold::{Folded, fold, punctuation};
+use crate::candidates::Candidates;
+use crate::fold::{Folded, SYMBOL, fold, is_symbol, punctuation};
 use crate::invisible::{is_invisible, stays};
 use crate::quick;
-use crate::shapes::{self, Budget, Ending, LineStart, React, Role, Verdict};
+use crate::shapes::{self, Budget, Ending, LineStart, React, Role, Speakers, Verdict};
 use crate::skeleton::{Unit, Window};
-use crate::tally::Family;
+use crate::tally::{Family, Kind};
 
 /// One change of the original.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,28 +20,14 @@ pub(crate) struct Edit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum What {
     /// Insert the mark.
-    Mark(Family),
+    Mark(Family, Kind),
     /// Replace `count` invisible or control characters up to `end`, of which `first` is the first, by a note.
     Note { first: char, count: usize, end: usize, family: Family },
 }
 
 /// Finds every edit, in the order of their offsets.
 pub(crate) fn scan(text: &str, ending: Ending) -> Vec<Edit> {
-    let mut scan = Scan {
-        text,
-        bytes: text.as_bytes(),
-        ending,
-        edits: Vec::new(),
-        openers: Vec::new(),
-        closers: Vec::new(),
-        turns: Vec::new(),
-        roles: [false; 4],
-        steps: Vec::new(),
-        react: false,
-        spelled_break: 0,
-        units: Vec::new(),
-        budget: Budget::new(text),
-    };
+    let mut scan = Scan::new(text, ending);
     scan.run();
     scan.finish()
 }
@@ -49,16 +36,26 @@ struct Scan<'t> {
     text: &'t str,
     bytes: &'t [u8],
     ending: Ending,
+    /// Lines are looked at also where the quick look says that no turn begins there.
+    thorough: bool,
     edits: Vec<Edit>,
     /// Openers that count only if a closer with their key follows.
-    openers: Vec<(u64, Edit)>,
+    openers: Vec<(u64, Option<Role>, Edit)>,
     /// Closers met, with their offsets, in order.
     closers: Vec<(u64, usize)>,
     /// Turns that count only beside a turn of somebody else.
-    turns: Vec<usize>,
-    roles: [bool; 4],
+    turns: Vec<(Role, Edit)>,
+    /// The same in the middle of a line: they count where a person asks and a model answers.
+    asides: Vec<Edit>,
+    aside: Speakers,
+    speakers: Speakers,
+    /// Speakers named by tags and brackets.
+    named: Speakers,
+    /// What counts only beside a heading of a prompt.
+    beside: Vec<Edit>,
+    prompt: bool,
     /// Steps of a ReAct loop that count only beside one that is unmistakable.
-    steps: Vec<usize>,
+    steps: Vec<Edit>,
     react: bool,
     /// Where the last line break ended that is spelled out (`&#10;`), and so is not seen by looking back.
     spelled_break: usize,
@@ -66,12 +63,37 @@ struct Scan<'t> {
     budget: Budget,
 }
 
-impl Scan<'_> {
+impl<'t> Scan<'t> {
+    fn new(text: &'t str, ending: Ending) -> Self {
+        Self {
+            text,
+            bytes: text.as_bytes(),
+            ending,
+            edits: Vec::new(),
+            openers: Vec::new(),
+            closers: Vec::new(),
+            turns: Vec::new(),
+            asides: Vec::new(),
+            aside: Speakers::default(),
+            speakers: Speakers::default(),
+            named: Speakers::default(),
+            beside: Vec::new(),
+            prompt: false,
+            steps: Vec::new(),
+            react: false,
+            spelled_break: 0,
+            units: Vec::new(),
+            budget: Budget::new(text),
+            thorough: false,
+        }
+    }
+
     fn run(&mut self) {
         self.begin_line(0, 0);
+        let mut candidates = Candidates::new(self.bytes);
         let mut at = 0;
-        while let Some(found) = quick::next(self.bytes, at) {
-            at = self.visit(found);
+        while let Some(found) = candidates.next(at) {
+            at = if quick::worth_a_look(self.bytes, found) { self.visit(found) } else { found + 1 };
         }
     }
 
@@ -82,15 +104,16 @@ impl Scan<'_> {
         match byte {
             b'\n' => {
                 self.begin_line(at, next);
+                self.colon(next, Kind::Plain);
                 next
             }
             b'<' | b'[' | b'"' | b'`' | b'#' => {
-                self.judge(at, byte);
+                self.judge(at, byte, Kind::Plain);
                 next
             }
             b'|' => {
                 if self.bytes.get(next) == Some(&b'>') {
-                    self.settle(shapes::closing_bar(self.text, at));
+                    self.settle(shapes::closing_bar(self.text, at), Kind::Plain);
                 }
                 next
             }
@@ -98,15 +121,34 @@ impl Scan<'_> {
                 self.begin_line(at, next + 1);
                 next + 1
             }
+            // An opener that is quoted is judged by itself, and of a run the last one.
+            b'\\'
+                if matches!(self.bytes.get(next), Some(b'<' | b'[' | b'"' | b'`' | b'#' | b'~' | b'\\')) =>
+            {
+                next
+            }
             b'~' => {
-                self.settle(shapes::tilde(self.text, at));
+                self.judge(at, byte, Kind::Plain);
                 next
             }
             b'&' | b'\\' | b'%' => self.spelled(at, next),
             b'\r' if self.bytes.get(next) == Some(&b'\n') => next,
-            0x80.. => self.beyond_ascii(at),
+            // What stands in front of a colon; the rest of a character beyond ASCII too.
+            b'\t' | b'\x0c' | b' '..=b'~' => {
+                self.colon(next, Kind::Plain);
+                next
+            }
+            0x80..=0xbf => {
+                self.colon(next, Kind::LookAlike);
+                next
+            }
+            0xc0.. => self.beyond_ascii(at),
             _ => {
                 self.note(at, char::from(byte), next, 1, Family::Control);
+                if byte == b'\r' {
+                    // A terminal goes on at the line's beginning.
+                    self.begin_line(at, next);
+                }
                 next
             }
         }
@@ -122,7 +164,11 @@ impl Scan<'_> {
         let Some(c) = self.text[at..].chars().next() else { return at + 1 };
         let next = at + c.len_utf8();
         if is_invisible(c) {
-            return if stays(self.text, at, c) { next } else { self.invisible_run(at, c) };
+            if !stays(self.text, at, c) {
+                return self.invisible_run(at, c);
+            }
+            self.colon(next, Kind::LookAlike);
+            return next;
         }
         if c.is_control() {
             self.note(at, c, next, 1, Family::Control);
@@ -133,7 +179,10 @@ impl Scan<'_> {
                 self.begin_line(at, next);
                 self.spelled_break = next;
             }
-            Some(byte @ (b'<' | b'[' | b'"' | b'`' | b'#')) => self.judge(at, byte),
+            Some(byte @ (b'<' | b'[' | b'"' | b'`' | b'#' | b'~')) => self.judge(at, byte, Kind::LookAlike),
+            Some(b':') => self.speaker(at, Kind::LookAlike),
+            None if self.bytes.get(next) == Some(&b':') => self.speaker(next, Kind::LookAlike),
+            None if is_symbol(c) => self.judge(at, SYMBOL, Kind::Plain),
             Some(b'&' | b'\\' | b'%') => return self.spelled(at, next),
             _ => {}
         }
@@ -166,14 +215,50 @@ impl Scan<'_> {
             self.spelled_break = end;
             return end;
         }
-        self.judge(at, byte);
+        match byte {
+            b'<' | b'[' | b'"' | b'`' | b'#' | b'~' | SYMBOL => self.judge(at, byte, Kind::Spelled),
+            b':' => self.speaker(at, Kind::Spelled),
+            // However often it is spelled out, it spells nothing more, and nothing inside it does either.
+            b'\\' | b'%' | b'&' => return window.end_of(0).max(next),
+            _ => {}
+        }
         next
     }
 
-    fn judge(&mut self, at: usize, byte: u8) {
-        let before = match self.text[..at].chars().next_back() {
+    /// Judges the word in front of `at` if a colon stands there.
+    fn colon(&mut self, at: usize, kind: Kind) {
+        if self.bytes.get(at) == Some(&b':') {
+            self.speaker(at, kind);
+        }
+    }
+
+    /// Judges the word in front of a colon.
+    fn speaker(&mut self, colon: usize, kind: Kind) {
+        if self.bytes.get(colon + 1) == Some(&b':') {
+            return;
+        }
+        if let Some((role, end)) = shapes::speaker(self.text, colon) {
+            if let Some(role) = role {
+                self.aside.add(role);
+            }
+            self.asides.push(mark(end, Family::Turn, kind));
+        }
+    }
+
+    /// Judges the opener at `at`, which stands for `byte` and is written like `kind`.
+    fn judge(&mut self, at: usize, byte: u8, kind: Kind) {
+        let before = match self.text[..at].chars().rev().find(|&c| !is_invisible(c)) {
             // Not a letter but the end of a line break or tab that is spelled out.
-            Some('n' | 'r' | 't') if self.bytes[..at - 1].ends_with(b"\\") => Some(' '),
+            Some('n' | 'r' | 't')
+                if self.text[..at].ends_with(['n', 'r', 't']) && self.bytes[..at - 1].ends_with(b"\\") =>
+            {
+                Some(' ')
+            }
+            // What is spelled out ends in letters that are no identifier's.
+            Some(c) if c.is_ascii_alphanumeric() => match shapes::spelled_before(self.text, at).0 {
+                byte if byte.is_ascii_punctuation() => Some(char::from(byte)),
+                _ => Some(c),
+            },
             before => before,
         };
         let mut window = Window::new(self.text, at, &mut self.units);
@@ -186,23 +271,37 @@ impl Scan<'_> {
             b'[' => shapes::bracket(&mut window, before, self.ending),
             b'"' => shapes::json_call(&mut window, self.ending, &mut self.budget),
             b'`' if !again => shapes::fence(&mut window, self.ending),
-            b'#' if !again => shapes::heading(&mut window, self.ending),
+            b'#' if !again => {
+                let verdict = shapes::heading(&mut window, self.ending);
+                self.prompt |= matches!(verdict, Verdict::Mark { .. });
+                verdict
+            }
+            b'~' => shapes::tilde(&mut window, self.ending),
+            SYMBOL => shapes::symbol(&mut window),
             _ => return,
         };
-        self.settle(verdict);
+        self.settle(verdict, kind);
     }
 
-    fn settle(&mut self, verdict: Verdict) {
+    fn settle(&mut self, verdict: Verdict, kind: Kind) {
         match verdict {
             Verdict::Clean => {}
-            Verdict::Mark { at, family } => self.mark(at, family),
+            Verdict::Mark { at, family } => self.edits.push(mark(at, family, kind)),
             Verdict::Closer { at, family, key } => {
                 self.closers.push((key, at));
-                self.mark(at, family);
+                self.edits.push(mark(at, family, kind));
             }
-            Verdict::Opener { at, family, key } => {
-                self.openers.push((key, Edit { at, what: What::Mark(family) }));
+            Verdict::Opener { at, family, key, role } => {
+                if let Some(role) = role {
+                    self.named.add(role);
+                }
+                self.openers.push((key, role, mark(at, family, kind)));
             }
+            Verdict::Speaker { at, family, role } => {
+                self.named.add(role);
+                self.edits.push(mark(at, family, kind));
+            }
+            Verdict::Beside { at, family } => self.beside.push(mark(at, family, kind)),
         }
         if matches!(verdict, Verdict::Mark { family: Family::Fence, .. }) {
             self.react = true;
@@ -222,32 +321,33 @@ impl Scan<'_> {
 
     /// Judges the line that begins at `at`, behind the break that begins at `line_break`.
     fn begin_line(&mut self, line_break: usize, at: usize) {
-        if !quick::may_begin_turn(self.bytes, at) {
+        if !self.thorough && !quick::may_begin_turn(self.bytes, at) {
             return;
         }
         let mut window = Window::new(self.text, at, &mut self.units);
-        match shapes::line_start(&mut window) {
+        let start = shapes::line_start(&mut window);
+        let turn = |end: usize| mark(end, Family::Turn, kind_of_line(&self.bytes[at..end]));
+        match start {
             LineStart::Nothing => {}
-            LineStart::Marker(at) => self.mark(at, Family::Turn),
-            LineStart::Turn(role, mark) => {
-                self.roles[role as usize] = true;
+            LineStart::Marker(end) => self.edits.push(turn(end)),
+            LineStart::Broken(role) => self.speakers.add(role),
+            LineStart::BrokenStep => self.react = true,
+            LineStart::Beginning(end) => self.asides.push(turn(end)),
+            LineStart::Turn(role, end) => {
+                self.speakers.add(role);
                 let first = at == 0 && matches!(role, Role::Human | Role::Assistant);
-                if first || self.ends_blank(line_break) {
-                    self.mark(mark, Family::Turn);
+                if role != Role::Bot && (first || self.ends_blank(line_break)) {
+                    self.edits.push(turn(end));
                 } else {
-                    self.turns.push(mark);
+                    self.turns.push((role, turn(end)));
                 }
             }
-            LineStart::React(React::Input, mark) => {
+            LineStart::React(React::Input, end) => {
                 self.react = true;
-                self.mark(mark, Family::Turn);
+                self.edits.push(turn(end));
             }
-            LineStart::React(React::Action | React::Other, mark) => self.steps.push(mark),
+            LineStart::React(React::Action | React::Other, end) => self.steps.push(turn(end)),
         }
-    }
-
-    fn mark(&mut self, at: usize, family: Family) {
-        self.edits.push(Edit { at, what: What::Mark(family) });
     }
 
     fn note(&mut self, at: usize, first: char, end: usize, count: usize, family: Family) {
@@ -256,27 +356,55 @@ impl Scan<'_> {
 
     /// Decides what waited for something further on.
     fn finish(mut self) -> Vec<Edit> {
-        let turn = |at| Edit { at, what: What::Mark(Family::Turn) };
-        if self.roles.iter().filter(|&&seen| seen).count() > 1 {
-            self.edits.extend(self.turns.into_iter().map(turn));
+        let asked = self.speakers.ask_and_answer(self.aside);
+        if asked || self.speakers.converse() {
+            let counts = |role| role != Role::Bot || asked;
+            let turns = self.turns.into_iter().filter(|&(role, _)| counts(role));
+            self.edits.extend(turns.map(|(_, edit)| edit));
+        }
+        if asked {
+            self.edits.extend(self.asides);
+        }
+        if self.prompt {
+            self.edits.extend(self.beside);
         }
         if self.react {
-            self.edits.extend(self.steps.into_iter().map(turn));
+            self.edits.extend(self.steps);
         }
-        if !self.openers.is_empty() && !self.closers.is_empty() {
+        let conversation = self.named.ask_and_answer(self.named);
+        if !self.openers.is_empty() && (conversation || !self.closers.is_empty()) {
             let mut last: std::collections::HashMap<u64, usize> = std::collections::HashMap::new();
             last.extend(self.closers);
-            let closed =
-                self.openers.into_iter().filter(|(key, edit)| last.get(key).is_some_and(|&at| at > edit.at));
-            self.edits.extend(closed.map(|(_, edit)| edit));
+            let counting = self.openers.into_iter().filter(|(key, role, edit)| {
+                conversation && role.is_some() || last.get(key).is_some_and(|&at| at > edit.at)
+            });
+            self.edits.extend(counting.map(|(_, _, edit)| edit));
         }
         if !self.edits.is_sorted_by_key(|edit| edit.at) {
             // Stable: a mark found first stays in front of a note at the same place.
             self.edits.sort_by_key(|edit| edit.at);
         }
         self.edits.dedup_by(|later, earlier| {
-            later.at == earlier.at && matches!((later.what, earlier.what), (What::Mark(_), What::Mark(_)))
+            later.at == earlier.at && matches!((later.what, earlier.what), (What::Mark(..), What::Mark(..)))
         });
         self.edits
     }
 }
+
+fn mark(at: usize, family: Family, kind: Kind) -> Edit {
+    Edit { at, what: What::Mark(family, kind) }
+}
+
+/// How the beginning of a line up to its mark is written.
+fn kind_of_line(word: &[u8]) -> Kind {
+    if word.iter().any(|byte| matches!(byte, b'&' | b'\\' | b'%')) {
+        Kind::Spelled
+    } else if word.is_ascii() {
+        Kind::Plain
+    } else {
+        Kind::LookAlike
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -23,7 +23,7 @@ const MAX_UNITS: usize = 160;
 /// covers a token of [`MAX_UNITS`] units twice over.
 const MAX_BYTES: usize = 4096;
 /// The longest body of a reference: more units behind `&` cannot be one.
-const SETTLED_AFTER: usize = 12;
+pub(crate) const SETTLED_AFTER: usize = 12;
 
 /// How many units must stand behind one before it is known that no escape starts there. None if none can.
 fn settled_after(byte: u8) -> Option<usize> {
@@ -55,6 +55,8 @@ pub(crate) struct Window<'t, 'u> {
     units: &'u mut Vec<Unit>,
     /// The last `&` that may still become an entity.
     ampersand: Option<usize>,
+    /// Whether anything came along that an escape begins with. Until then every unit is final.
+    escapes: bool,
     far: bool,
 }
 
@@ -62,7 +64,7 @@ impl<'t, 'u> Window<'t, 'u> {
     /// `units` is scratch space, so that a scan allocates once.
     pub(crate) fn new(text: &'t str, from: usize, units: &'u mut Vec<Unit>) -> Self {
         units.clear();
-        Self { text, from, next: from, units, ampersand: None, far: false }
+        Self { text, from, next: from, units, ampersand: None, escapes: false, far: false }
     }
 
     /// The folded character at `index`, or [`END`] or [`FAR`].
@@ -119,14 +121,20 @@ impl<'t, 'u> Window<'t, 'u> {
 
     /// Takes the next character of the original; false when there is none, or none within the bounds.
     fn grow(&mut self) -> bool {
-        let Some(c) = self.text[self.next..].chars().next() else {
-            return self.end_reference(END);
-        };
-        if self.next - self.from > MAX_BYTES {
+        let start = self.next;
+        if start - self.from > MAX_BYTES && start < self.text.len() {
             self.far = true;
             return false;
         }
-        let start = self.next;
+        // What most text is made of folds to itself.
+        if let Some(&byte @ b' '..=b'~') = self.text.as_bytes().get(start) {
+            self.next += 1;
+            self.push(byte.to_ascii_lowercase(), start, self.next);
+            return true;
+        }
+        let Some(c) = self.text[start..].chars().next() else {
+            return self.end_reference(END);
+        };
         self.next += c.len_utf8();
         if is_invisible(c) && stays(self.text, start, c) {
             return true;
@@ -154,6 +162,15 @@ impl<'t, 'u> Window<'t, 'u> {
     }
 
     fn push(&mut self, byte: u8, start: usize, end: usize) {
+        self.escapes |= matches!(byte, b'&' | b'%' | b'\\');
+        if self.escapes {
+            self.push_behind_escapes(byte, start, end)
+        } else {
+            self.units.push(Unit { byte, start, end })
+        }
+    }
+
+    fn push_behind_escapes(&mut self, byte: u8, start: usize, end: usize) {
         if byte == b'\\'
             && let Some(last) = self.units.last_mut().filter(|last| last.byte == b'\\')
         {
@@ -190,6 +207,9 @@ impl<'t, 'u> Window<'t, 'u> {
         }
         if body.len() > SETTLED_AFTER {
             self.ampersand = None;
+            return false;
+        }
+        if !entity::may_lack_semicolon(body[0].byte) {
             return false;
         }
         let escape = body.iter().position(|unit| matches!(unit.byte, b'%' | b'\\'));
@@ -289,8 +309,26 @@ impl<'t, 'u> Window<'t, 'u> {
         self.ampersand = waiting.map(|found| nearest + found);
         if c == '\n' || c == '\r' {
             self.push(b'\n', from, end);
+        } else if matches!(c, '\u{1b}' | '\u{9b}') {
+            self.skip_sequence(c);
         } else if c == '\t' || !is_invisible(c) && !c.is_control() {
             self.push_folded(c, from, end);
+        }
+    }
+
+    /// Passes over the rest of a terminal's control sequence of which the first character was spelled out: nothing of
+    /// it is left once a terminal, or what strips its codes, has read it.
+    fn skip_sequence(&mut self, escape: char) {
+        /// Parameters are a few numbers.
+        const MAX_SEQUENCE: usize = 24;
+        let rest = &self.text.as_bytes()[self.next..];
+        let begin = usize::from(escape == '\u{1b}');
+        if begin == 1 && rest.first() != Some(&b'[') {
+            return;
+        }
+        let end = rest.iter().skip(begin).take(MAX_SEQUENCE).position(|byte| (b'@'..=b'~').contains(byte));
+        if let Some(end) = end {
+            self.next += begin + end + 1;
         }
     }
 }

@@ -42,35 +42,151 @@ const NAMES: [&str; 11] = [
     "pattern",
 ];
 
+/// How something was written, or what it was for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Syntax whose opener is ASCII itself; what a pattern matched.
+    Plain,
+    /// Syntax whose opener is another character that folds to it: `＜`, `【`.
+    LookAlike,
+    /// Syntax whose opener is spelled out: `&lt;`, `\u003c`, `%3c`.
+    Spelled,
+    /// What nobody sees, or controls, by what it is for.
+    Character(char),
+}
+
+/// The kinds of each family, in the order of [`NAMES`].
+const KINDS: [&[&str]; NAMES.len()] = {
+    let syntax: &[&str] = &["plain", "look-alike", "spelled"];
+    let invisible: &[&str] = &["zero-width", "direction", "tag", "selector", "filler", "other"];
+    let control: &[&str] = &["escape", "nul", "backspace", "return", "other"];
+    [syntax, syntax, syntax, syntax, syntax, syntax, syntax, syntax, invisible, control, &["plain"]]
+};
+/// As many as the family with the most has.
+const MAX_KINDS: usize = 6;
+
+impl Kind {
+    /// Its place among the kinds of the family.
+    fn index(self, family: Family) -> usize {
+        match (self, family) {
+            (Self::Plain, _) => 0,
+            (Self::LookAlike, _) => 1,
+            (Self::Spelled, _) => 2,
+            (Self::Character(c), Family::Invisible) => match c {
+                '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}' => 0,
+                '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => 1,
+                '\u{e0000}'..='\u{e007f}' => 2,
+                '\u{fe00}'..='\u{fe0f}'
+                | '\u{180b}'..='\u{180d}'
+                | '\u{180f}'
+                | '\u{e0100}'..='\u{e01ef}' => 3,
+                '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' => 4,
+                _ => 5,
+            },
+            // The control sequence introducer is an escape in one character.
+            (Self::Character(c), _) => match c {
+                '\u{1b}' | '\u{9b}' => 0,
+                '\0' => 1,
+                '\u{8}' => 2,
+                '\r' => 3,
+                _ => 4,
+            },
+        }
+    }
+}
+
 /// Counts of what was neutralised, by family: `tag`, `bar-tag`, `bracket`, `envelope`, `json-call`, `fence`,
 /// `turn`, `sentinel`, `invisible` (a run counts once), `control` and `pattern`.
 ///
 /// One tally may be handed to several calls; the counts add up.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
-    counts: [u32; NAMES.len()],
+    counts: [[u32; MAX_KINDS]; NAMES.len()],
 }
 
 impl Tally {
     /// The families that occurred, with how often, in a fixed order.
     pub fn families(&self) -> impl Iterator<Item = (&'static str, u32)> {
-        NAMES.into_iter().zip(self.counts).filter(|&(_, count)| count > 0)
+        NAMES.into_iter().zip(self.counts.map(sum)).filter(|&(_, count)| count > 0)
+    }
+
+    /// The same in more detail: family, kind, how often. The counts of a family add up to what [`Self::families`]
+    /// says of it.
+    ///
+    /// - Of syntax the kind is how its opener was written, of a turn how its line begins: `plain`, `look-alike`
+    ///   (`＜`), `spelled` (`&lt;`, `\u003c`, `%3c`). White space inside a delimiter is no kind of its own: which shapes
+    ///   dropped any is not kept.
+    /// - Of `invisible` it is what the first character of the run is for: `zero-width`, `direction`, `tag`,
+    ///   `selector`, `filler`, `other`.
+    /// - Of `control`: `escape`, `nul`, `backspace`, `return`, `other`.
+    /// - Of `pattern` it is always `plain`.
+    pub fn kinds(&self) -> impl Iterator<Item = (&'static str, &'static str, u32)> {
+        NAMES.into_iter().zip(KINDS).zip(self.counts).flat_map(|((family, kinds), counts)| {
+            let counted = kinds.iter().zip(counts).filter(|&(_, count)| count > 0);
+            counted.map(move |(&kind, count)| (family, kind, count))
+        })
     }
 
     /// How many places were neutralised in all.
     pub fn total(&self) -> u32 {
-        self.counts.iter().fold(0, |sum, &count| sum.saturating_add(count))
+        sum(self.counts.map(sum))
     }
 
     /// Adds the counts of another tally.
     pub fn merge(&mut self, other: &Tally) {
-        for (mine, theirs) in self.counts.iter_mut().zip(other.counts) {
-            *mine = mine.saturating_add(theirs);
+        for (mine, theirs) in self.counts.iter_mut().flatten().zip(other.counts.iter().flatten()) {
+            *mine = mine.saturating_add(*theirs);
         }
     }
 
-    pub(crate) fn add(&mut self, family: Family) {
-        let count = &mut self.counts[family as usize];
+    pub(crate) fn add(&mut self, family: Family, kind: Kind) {
+        let count = &mut self.counts[family as usize][kind.index(family)];
         *count = count.saturating_add(1);
+    }
+}
+
+fn sum<const N: usize>(counts: [u32; N]) -> u32 {
+    counts.into_iter().fold(0, u32::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Sanitizer, Tally};
+
+    fn kinds(text: &str) -> Vec<(&'static str, &'static str, u32)> {
+        let mut tally = Tally::default();
+        Sanitizer::default().text(text, &mut tally);
+        let families: Vec<_> = tally.families().collect();
+        for (family, count) in families {
+            let summed: u32 = tally.kinds().filter(|&(of, ..)| of == family).map(|(.., count)| count).sum();
+            assert_eq!(summed, count, "{family} of {text:?}");
+        }
+        tally.kinds().collect()
+    }
+
+    #[test]
+    fn the_kind_of_syntax_is_how_its_opener_is_written() {
+        let text = "<think> ＜think> ＜/think> &lt;think> \\u003cthink> %3cthink> ＆lt;think>";
+        assert_eq!(kinds(text), [("tag", "plain", 1), ("tag", "look-alike", 2), ("tag", "spelled", 4)]);
+        assert_eq!(kinds("a\n\nНuman: hi"), [("turn", "look-alike", 1)]);
+        assert_eq!(kinds("a\n\nHuman: hi"), [("turn", "plain", 1)]);
+        assert_eq!(kinds("[TOOL_CALLS]"), [("bracket", "plain", 1)]);
+    }
+
+    #[test]
+    fn the_kind_of_a_character_is_what_it_is_for() {
+        assert_eq!(
+            kinds("a\u{200b}b\u{202e}c\u{e0041}\u{e0042}d\u{fe0f}e\u{3164}f\u{206a}g"),
+            ["zero-width", "direction", "tag", "selector", "filler", "other"].map(|kind| (
+                "invisible",
+                kind,
+                1
+            ))
+        );
+        assert_eq!(
+            kinds("\u{1b}[0m\u{9b}0m\0a\u{8}b\rc\u{7}"),
+            [("escape", 2), ("nul", 1), ("backspace", 1), ("return", 1), ("other", 1)]
+                .map(|(kind, count)| ("control", kind, count))
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! The words that names of control syntax are made of.
 
 /// Words that speak of tools and calls or name a turn.
-pub(crate) const TOOLISH: [&str; 36] = [
+pub(crate) const TOOLISH: [&str; 38] = [
     "action",
     "actions",
     "arg",
@@ -9,8 +9,10 @@ pub(crate) const TOOLISH: [&str; 36] = [
     "argument",
     "arguments",
     "assistant",
+    "bot",
     "call",
     "calls",
+    "cot",
     "func",
     "function",
     "functions",
@@ -147,7 +149,7 @@ pub(crate) const CORE_PAIRS: [(&str, &str); 42] = [
 ];
 
 /// Names of one word that no word above begins: what an unfinished name may become.
-pub(crate) const WHOLE_NAMES: [&str; 19] = [
+pub(crate) const WHOLE_NAMES: [&str; 29] = [
     "bos",
     "ctrl",
     "developer",
@@ -167,24 +169,80 @@ pub(crate) const WHOLE_NAMES: [&str; 19] = [
     "im",
     "pluginoutput",
     "toolresponse",
+    "ai",
+    "chatbot",
+    "eoa",
+    "eoh",
+    "fim",
+    "model",
+    "role",
+    "tokens",
+    "gmask",
+    "smask",
 ];
 
-/// For each first letter, the second letters of all words above.
-pub(crate) static SECOND_LETTERS: [u32; 26] = {
-    let mut table = [0; 26];
-    add_words(&mut table, &TOOLISH);
-    add_words(&mut table, &COMPANIONS);
-    add_words(&mut table, &WHOLE_NAMES);
-    // `s` alone is a tag too, and whatever comes second is white space or the end of the tag.
-    table[(b's' - b'a') as usize] |= 1 << 31;
-    table
-};
+/// What may stand between `<_` and `>` besides a role.
+pub(crate) const MARKERS: [&str; 6] = ["start", "end", "tool", "call", "observation", "function"];
 
-const fn add_words(table: &mut [u32; 26], words: &[&str]) {
-    let mut index = 0;
-    while index < words.len() {
-        let word = words[index].as_bytes();
-        table[(word[0] - b'a') as usize] |= 1 << (word[1] - b'a');
-        index += 1;
-    }
-}
+/// Orders that agents give: the first word of names such as `read_file`.
+pub(crate) const VERBS: [&str; 29] = [
+    "access", "apply", "ask", "attempt", "browser", "call", "codebase", "create", "delete", "edit",
+    "execute", "fetch", "find", "generate", "insert", "invoke", "list", "new", "open", "read", "replace",
+    "run", "search", "server", "switch", "update", "use", "view", "write",
+];
+
+/// What agents work on: a later word of such names.
+pub(crate) const OBJECTS: [&str; 30] = [
+    "action",
+    "agent",
+    "bash",
+    "browser",
+    "code",
+    "command",
+    "completion",
+    "content",
+    "definition",
+    "diff",
+    "directory",
+    "editor",
+    "file",
+    "files",
+    "image",
+    "instructions",
+    "ipython",
+    "mcp",
+    "mode",
+    "notebook",
+    "python",
+    "question",
+    "questions",
+    "replace",
+    "resource",
+    "search",
+    "shell",
+    "task",
+    "terminal",
+    "tool",
+];
+
+/// How keys of JSON objects that hold calls or their answers begin, without `_`.
+pub(crate) const CALL_KEYS: [&str; 14] = [
+    "actioninput",
+    "codeexecutionresult",
+    "executablecode",
+    "functioncall",
+    "functionresponse",
+    "functionresult",
+    "toolcall",
+    "tooloutput",
+    "toolplan",
+    "toolrequest",
+    "toolresponse",
+    "toolresult",
+    "tooluse",
+    "tooluses",
+];
+
+/// What may stand behind that beginning.
+pub(crate) const KEY_ENDINGS: [&str; 11] =
+    ["", "s", "id", "ids", "block", "blocks", "cancellation", "delta", "message", "messages", "part"];

@@ -252,3 +252,69 @@ fn tallies_add_up() {
     let families: Vec<_> = one.families().collect();
     assert_eq!(families, [("tag", 1), ("bar-tag", 1), ("bracket", 1), ("invisible", 1)]);
 }
+
+#[test]
+fn what_generated_text_found_stays_found() {
+    assert_text(&[
+        // A word in front of a bracket is no reason to read a torn name as an index.
+        ("a[p lugin_output]", "a[·p lugin_output]"),
+        ("x3c[s tructured]", "x3c[·s tructured]"),
+        ("x</ns", "x<·/ns"),
+        ("x < |", "x <· |"),
+        ("x<turn|", "x<·turn|"),
+        ("<]x", "<·]x"),
+        ("x]~b", "x]·~b"),
+        ("x [>", "x [·>"),
+        ("x <functio n", "x <·functio n"),
+        ("<functionname=\"x\">", "<·functionname=\"x\">"),
+        // A control sequence spelled out vanishes with all of its characters.
+        ("{\"a\": \"<tool\\u001b[0m_call>\"}", "{\"a\": \"<·tool\\u001b[0m_call>\"}"),
+        ("a < end_of_turn>", "a <· end_of_turn>"),
+    ]);
+}
+
+#[test]
+fn speakers_count_beside_each_other_anywhere() {
+    assert_text(&[
+        ("A chat. USER: hi ASSISTANT: yes", "A chat. USER·: hi ASSISTANT·: yes"),
+        (
+            "GPT4 Correct User: a<|end_of_turn|>GPT4 Correct Assistant: b",
+            "GPT4 Correct User·: a<·|end_of_turn|>GPT4 Correct Assistant·: b",
+        ),
+        ("<human>: a\n<bot>: b", "<·human>: a\n<·bot>: b"),
+        ("[USER]a[BOT]b", "[·USER]a[·BOT]b"),
+        ("Human: a\nAI: b", "Human·: a\nAI·: b"),
+        ("<_user>a<_bot>", "<·_user>a<·_bot>"),
+    ]);
+    assert_untouched(&[
+        "user: 0.80 system: 0.10 elapsed: 1.2\n",
+        "The bot: is it up? The user: yes.\n",
+        "const A: User = 1; fn f(user: User, robot: Robot)\n",
+        "[SYSTEM] starting\n[USER] login\n",
+        "scp <user>@<host>:<path>\n",
+    ]);
+}
+
+#[test]
+fn orders_banners_and_keys_are_known_by_their_words() {
+    assert_text(&[
+        ("<read_file><path>x</path></read_file>", "<·read_file><path>x</path><·/read_file>"),
+        ("[BEGIN OF AVAILABLE TOOLS]", "[·BEGIN OF AVAILABLE TOOLS]"),
+        ("[TOOL CALL] x", "[·TOOL CALL] x"),
+        ("{\"functionResponse\":{}}", "{\"·functionResponse\":{}}"),
+        ("{\"action_input\": \"x\"}", "{\"·action_input\": \"x\"}"),
+        ("{\"type\":\"local_shell_call\"}", "{\"type\":\"·local_shell_call\"}"),
+        (">>QUESTION<<what.", ">>QUESTION<·<what."),
+        ("✿FUNCTION✿: x", "✿·FUNCTION✿: x"),
+        ("◁think▷", "◁·think▷"),
+        ("<role>SYSTEM</role>", "<·role>SYSTEM</role>"),
+        ("functools[{\"name\": 1}]", "functools·[{\"name\": 1}]"),
+    ]);
+    assert_untouched(&[
+        "<build_depend>x</build_depend><first_name>y</first_name>",
+        "[the function call](https://example.com) [end of file] [system call]",
+        "{\"FunctionResponseTypes\": {\"type\": \"string\"}}",
+        "cin>>shift<<1; x>>SHIFT_2<<2; ★ System ★ ▶ Play",
+        "<role>admin</role>",
+    ]);
+}

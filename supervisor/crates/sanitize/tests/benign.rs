@@ -6,22 +6,41 @@ use talon_sanitize::{Sanitizer, Tally};
 #[derive(Deserialize)]
 struct Benign {
     text: String,
-    source: String,
+    #[serde(alias = "source")]
+    name: String,
 }
 
-#[test]
-fn look_alikes_stay() {
+fn changed(set: &str) -> Vec<String> {
     let sanitizer = Sanitizer::default();
     let mut changed = Vec::new();
-    for line in include_str!("data/benign_tricky.jsonl").lines() {
+    for line in set.lines() {
         let benign: Benign = serde_json::from_str(line).expect("a record");
         let mut tally = Tally::default();
         let out = sanitizer.text(&benign.text, &mut tally);
         if out != benign.text {
-            let name = benign.source.rsplit('/').next().unwrap_or_default().to_owned();
+            let name = benign.name.rsplit('/').next().unwrap_or_default().to_owned();
             println!("{name} {:?}\n   {out:?}", tally.families().collect::<Vec<_>>());
             changed.push(name);
         }
     }
-    assert_eq!(changed, ["ant_xml", "llm_docs", "soft_hyphen", "progress_cr", "sql"]);
+    changed
+}
+
+#[test]
+fn look_alikes_stay() {
+    // `<invoke name=` of Ant is a call's own opener; the documentation of token formats writes them; a soft hyphen,
+    // and a lone carriage return are what they are, and one SQL text selects `'[INST]'`.
+    let wanted = ["ant_xml", "llm_docs", "soft_hyphen", "progress_cr", "sql"];
+    assert_eq!(changed(include_str!("data/benign_tricky.jsonl")), wanted);
+}
+
+#[test]
+fn more_look_alikes_stay() {
+    let set = include_str!("data/benign_more.jsonl");
+    // `<SYSTEM>` opens a prompt, also in a usage text; two speakers at the beginnings of lines are a conversation, in
+    // YAML too; a text that ends in `[` may go on with anything; `</s>` ends a turn and an old word; `[user]` with a
+    // closer is a turn, and a name in a forum.
+    let wanted = ["clap_help", "scp", "yaml", "maths", "html_form", "bbcode"];
+    assert_eq!(changed(set), wanted);
+    assert!(wanted.len() * 10 <= set.lines().count());
 }

@@ -5,7 +5,7 @@ mod common;
 use std::borrow::Cow;
 
 use common::grow::{arbitrary, grown};
-use common::oracle::{check, fuzz_one, survivors};
+use common::oracle::{check, ends_spelling, fuzz_join, fuzz_json, fuzz_one, same_shape, survivors};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -18,16 +18,21 @@ fn clean(text: &str) -> String {
 proptest! {
     #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(1000), max_shrink_iters: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
 
+    /// Properties 1, 2, 6, 7 and 9 (its length): see [`check`].
     #[test]
     fn text_comes_out_safe_settled_and_complete(text in arbitrary()) {
         check(&text);
     }
 
+    /// Property 10: no panic on any bytes.
     #[test]
     fn any_bytes_do(data in vec(any::<u8>(), 0..200)) {
         fuzz_one(&data);
+        fuzz_json(&data);
+        fuzz_join(&data);
     }
 
+    /// Property 3: every prefix of the output at a character boundary is safe.
     #[test]
     fn every_prefix_is_safe(text in grown()) {
         let out = clean(&text);
@@ -36,6 +41,7 @@ proptest! {
         }
     }
 
+    /// Property 3, of the cuts that the guard makes.
     #[test]
     fn a_safe_cut_leaves_clean_text(text in grown(), max in 0usize..120) {
         let sanitizer = Sanitizer::default();
@@ -45,19 +51,26 @@ proptest! {
         prop_assert!(cut == out.len() || sanitizer.is_clean(&out[..cut]), "{:?} of {out:?}", &out[..cut]);
     }
 
+    /// Property 4: two outputs concatenated are safe, also the strings of JSON in front of a text.
     #[test]
     fn two_outputs_together_are_safe(one in grown(), two in grown()) {
         let (one, two) = (clean(&one), clean(&two));
-        prop_assert!(survivors(&format!("{one}{two}")).is_empty(), "{one:?} and {two:?}");
-        prop_assert!(survivors(&format!("{one}\n{two}")).is_empty(), "{one:?} and {two:?}");
+        prop_assert!(ends_spelling(&one) || survivors(&format!("{one}{two}")).is_empty(), "{one:?} and {two:?}");
+        prop_assert!(ends_spelling(&one) || survivors(&format!("{one}\n{two}")).is_empty(), "{one:?} and {two:?}");
+        let json = serde_json::to_string(&[&one, &two]).expect("strings are JSON");
+        if let Some(json) = Sanitizer::default().json(&json, &mut Tally::default()) {
+            prop_assert!(survivors(&format!("{one}\n\n{json}\n{two}")).is_empty(), "{one:?}, {json}, {two:?}");
+        }
     }
 
+    /// Property 6: text without shapes, invisibles or controls is byte-identical.
     #[test]
     fn text_without_openers_is_not_touched(text in "[a-zA-Z0-9 .,;!?()éßжж字あ한\n-]{0,80}") {
         let sanitizer = Sanitizer::default();
         prop_assert!(matches!(sanitizer.text(&text, &mut Tally::default()), Cow::Borrowed(same) if same == text));
     }
 
+    /// Property 8: JSON in, isomorphic JSON out.
     #[test]
     fn json_keeps_its_shape(value in json(), pretty in any::<bool>()) {
         let text = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) };
@@ -77,6 +90,27 @@ proptest! {
             assert!(survivors(string).is_empty(), "{inside:?}");
         });
     }
+}
+
+/// Property 8, at its edges: keys that are the same twice or would become so, and the limits.
+#[test]
+fn json_that_cannot_keep_its_shape_is_refused() {
+    let json = |text: &str| Sanitizer::default().json(text, &mut Tally::default()).map(Cow::into_owned);
+    for refused in [
+        "{\"a\":1,\"a\":2}",
+        "{\"a\":{\"\\u0062\":1,\"b\":2}}",
+        // Both keys come out as `<·think>`.
+        "{\"<think>\":1,\"<·think>\":2}",
+        "{\"x\\u200b\":1,\"x(U+200B)\":2}",
+    ] {
+        assert_eq!(json(refused), None, "{refused}");
+    }
+    let deep = |levels: usize| "[".repeat(levels) + "\"<think>\"" + &"]".repeat(levels);
+    assert!(json(&deep(talon_sanitize::MAX_JSON_DEPTH)).is_some_and(|out| out.contains("<·think>")));
+    assert_eq!(json(&deep(talon_sanitize::MAX_JSON_DEPTH + 1)), None);
+    let large = |size: usize| format!("\"{}\"", "x".repeat(size - 2));
+    assert!(json(&large(talon_sanitize::MAX_JSON_BYTES)).is_some());
+    assert_eq!(json(&large(talon_sanitize::MAX_JSON_BYTES + 1)), None);
 }
 
 fn json() -> impl Strategy<Value = Value> {
@@ -101,24 +135,6 @@ fn key() -> impl Strategy<Value = String> {
         prop::sample::select(&["type", "name", "tool_calls", "function", "arguments"][..])
             .prop_map(str::to_owned),
     ]
-}
-
-fn same_shape(before: &Value, after: &Value) -> bool {
-    match (before, after) {
-        (Value::String(_), Value::String(_)) => true,
-        (Value::Array(a), Value::Array(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_shape(a, b))
-        }
-        (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len() && a.values().zip(b.values()).all(|(a, b)| same_shape(a, b))
-        }
-        // serde_json reads the last digit of some floats differently than it wrote it.
-        (Value::Number(a), Value::Number(b)) => match (a.as_f64(), b.as_f64()) {
-            (Some(a), Some(b)) => (a - b).abs() <= a.abs() * 1e-12,
-            _ => a == b,
-        },
-        (a, b) => a == b,
-    }
 }
 
 fn strings(value: &Value, each: &mut impl FnMut(&str)) {

@@ -1,21 +1,35 @@
 //! Brackets: `[TOOL_CALLS]`, `[/INST]`, `[|assistant|]`, and Talon's own `[plugin_output]` and `[structured]`.
 
 use super::{
-    Ending, Name, Verdict, attribute, follows_identifier, is_name, is_type_name, payload, unfinished,
+    Ending, Name, Verdict, attribute, follows_identifier, is_name, is_type_name, payload, spelled_before,
+    unfinished,
 };
+use crate::fold::{Folded, SYMBOL, fold};
+use crate::invisible::is_invisible;
 use crate::names::{self, Strength};
+use crate::shapes::line::follows;
 use crate::skeleton::{END, Window};
 use crate::tally::Family;
 
 /// Judges a `[`. `before` is the character in front of it.
 pub(crate) fn bracket(window: &mut Window<'_, '_>, before: Option<char>, ending: Ending) -> Verdict {
     let at = window.end_of(0);
-    match window.get(1) {
-        b'>' if window.get(2) == b'[' => return Verdict::Mark { at, family: Family::Sentinel },
-        b'|' => return bar(window, at, ending),
-        _ => {}
+    let first = window.skip_space(1);
+    let second = window.skip_space(first + 1);
+    let opens = window.get(second) == b'[' || window.get(second) == END && ending == Ending::Open;
+    if window.get(first) == b'>' && opens {
+        return Verdict::Mark { at, family: Family::Sentinel };
+    }
+    if payload(window, 0) && follows(window.text, window.from, b"sloot")
+        || follows(window.text, window.from, b"slootcnuf")
+    {
+        // In front of the bracket, which belongs to the payload.
+        return Verdict::Mark { at: window.from, family: Family::Bracket };
     }
     let mut index = window.skip_space(1);
+    if window.get(index) == b'|' {
+        return bar(window, at, index, ending);
+    }
     let closer = window.get(index) == b'/';
     if closer {
         index = window.skip_space(index + 1);
@@ -29,13 +43,25 @@ pub(crate) fn bracket(window: &mut Window<'_, '_>, before: Option<char>, ending:
     }
     let name = Name::read(window, index, false);
     let spelled = &window.text[window.start_of(index)..window.end_of(name.next.max(index + 1) - 1)];
-    let lower_case = !spelled.contains(char::is_uppercase);
+    // What is spelled out is no code, whatever its case.
+    let lower_case = !spelled.contains(char::is_uppercase) && !spelled.contains(['&', '\\', '%']);
     let type_name = is_type_name(spelled);
-    let verdict = judge(window, at, &name, closer, Written { before, lower_case, type_name }, ending);
-    if verdict == Verdict::Clean && torn(window, index) {
+    let loose = Name::read(window, index, true);
+    let counted = loose.as_str().trim_end_matches(|c: char| c.is_ascii_digit());
+    let close = window.skip_space(loose.next);
+    // The turns of early chat models were counted: `[Round 1]`.
+    if counted == "round" && counted.len() < loose.len && window.get(close) == b']' && loose.spaced {
         return Verdict::Mark { at, family: Family::Bracket };
     }
-    verdict
+    let verdict = judge(window, at, &name, closer, Written { before, lower_case, type_name }, ending);
+    if verdict != Verdict::Clean {
+        return verdict;
+    }
+    if banner(window, index, closer) {
+        return Verdict::Mark { at, family: Family::Bracket };
+    }
+    let code = !closer && follows_identifier(before) && lower_case;
+    torn(window, at, index, closer, code)
 }
 
 /// How the name is written, which tells an index or an attribute of a programming language from a delimiter.
@@ -67,13 +93,21 @@ fn judge(
         && (follows_identifier(written.before) && (written.lower_case || written.type_name)
             || matches!(written.before, Some('#' | '!')) && written.lower_case);
     match strength {
-        Strength::None => Verdict::Clean,
         Strength::Core if written.type_name && code => Verdict::Clean,
         Strength::Core => {
             let named = matches!(byte, b']' | b':' | b'=') || ours;
             if named || attribute(window, next, ending) { mark } else { Verdict::Clean }
         }
-        Strength::Strong if code => Verdict::Clean,
+        // Nobody closes an index: `[/MODEL_SETTINGS]`.
+        Strength::None if byte == b']' && closer && !written.lower_case && name.as_str().contains('_') => {
+            Verdict::Closer { at, family, key: name.key() }
+        }
+        Strength::None
+            if byte == b']' && !closer && !written.lower_case && !code && name.as_str().contains('_') =>
+        {
+            Verdict::Opener { at, family, key: name.key(), role: None }
+        }
+        Strength::Strong if code && !names::is_reserved(name.as_str()) => Verdict::Clean,
         Strength::Strong if byte == b']' || ours && attribute(window, next, ending) => mark,
         Strength::Weak if byte == b']' && closer => Verdict::Closer { at, family, key: name.key() },
         // Usage texts have a space in front of `[ARGS]`, and code writes an index in lower case.
@@ -87,10 +121,12 @@ fn judge(
         }
         Strength::Weak if byte == b']' && !code => {
             let end = ending == Ending::Open && window.get(next + 1) == END && name.as_str() == "args";
-            if end || payload(window, next + 1) {
+            // A usage text goes on with a space or dots.
+            let tight = name.as_str() == "args" && window.get(next + 1).is_ascii_alphanumeric();
+            if end || tight || payload(window, next + 1) {
                 mark
             } else {
-                Verdict::Opener { at, family, key: name.key() }
+                Verdict::Opener { at, family, key: name.key(), role: names::role(name.as_str()) }
             }
         }
         _ => Verdict::Clean,
@@ -98,25 +134,32 @@ fn judge(
 }
 
 /// `[to ol_call]`, `[IN ST]`: a name torn by white space that nothing else is called.
-fn torn(window: &mut Window<'_, '_>, start: usize) -> bool {
+fn torn(window: &mut Window<'_, '_>, at: usize, start: usize, closer: bool, code: bool) -> Verdict {
+    let mark = Verdict::Mark { at, family: Family::Bracket };
     let name = Name::read(window, start, true);
     let next = window.skip_space(name.next);
     if !name.spaced || window.get(next) != b']' {
-        return false;
+        return Verdict::Clean;
     }
-    match name.as_str() {
-        "inst" | "structured" => true,
-        "args" => payload(window, next + 1),
-        spelled => {
-            let spelled = spelled.trim_matches('_');
-            spelled.contains('_') && (names::bracket(spelled) == Strength::Core || spelled == "call_id")
+    let spelled = name.as_str();
+    match names::bracket(spelled.trim_matches('_')) {
+        Strength::Core => mark,
+        _ if code && !names::is_reserved(spelled) && !matches!(spelled, "inst" | "structured") => {
+            Verdict::Clean
         }
+        Strength::Strong => mark,
+        Strength::Weak if spelled == "args" && payload(window, next + 1) => mark,
+        Strength::Weak if closer => Verdict::Closer { at, family: Family::Bracket, key: name.key() },
+        Strength::Weak => {
+            Verdict::Opener { at, family: Family::Bracket, key: name.key(), role: names::role(spelled) }
+        }
+        Strength::None => Verdict::Clean,
     }
 }
 
 /// `[|name|]`; an array of one variable looks the same, so the name has to speak of turns or tools.
-fn bar(window: &mut Window<'_, '_>, at: usize, ending: Ending) -> Verdict {
-    let index = window.skip_space(2);
+fn bar(window: &mut Window<'_, '_>, at: usize, bar: usize, ending: Ending) -> Verdict {
+    let index = window.skip_space(bar + 1);
     let name = Name::read(window, index, true);
     let close = window.skip_space(name.next);
     let bracket = window.skip_space(close + 1);
@@ -129,23 +172,90 @@ fn bar(window: &mut Window<'_, '_>, at: usize, ending: Ending) -> Verdict {
     if suspicious { Verdict::Mark { at, family: Family::BarTag } } else { Verdict::Clean }
 }
 
-/// Judges `~` in sentinels such as `]~b]` and `[e~[`. `at` is its offset; the mark goes in front of it.
-pub(crate) fn tilde(text: &str, at: usize) -> Verdict {
+/// Judges `~` in sentinels such as `]~b]` and `[e~[`. The mark goes in front of it.
+pub(crate) fn tilde(window: &mut Window<'_, '_>, ending: Ending) -> Verdict {
     /// Letters between the bracket and the tilde.
     const MAX_LETTERS: usize = 4;
-    let bytes = text.as_bytes();
-    let letters = |bytes: &mut dyn Iterator<Item = &u8>| {
-        bytes.take(MAX_LETTERS).take_while(|b| b.is_ascii_alphabetic()).count()
-    };
-    let before = letters(&mut bytes[..at].iter().rev());
-    let bang = usize::from(bytes.get(at + 1) == Some(&b'!'));
-    let behind = &bytes[(at + 1 + bang).min(bytes.len())..];
-    let after = letters(&mut behind.iter());
-    let opens = at.checked_sub(before + 1).map(|open| bytes[open]);
-    let sentinel = match (opens, behind.get(after)) {
-        (Some(b']'), Some(b']' | b'[')) => before == 0 && after > 0,
-        (Some(b'['), Some(b'[')) => before > 0 && after == 0,
+    let (text, at) = (window.text, window.from);
+    let mark = Verdict::Mark { at, family: Family::Sentinel };
+    let mut index = window.skip_space(1);
+    if window.get(index) == b'!' {
+        index = window.skip_space(index + 1);
+    }
+    let name = Name::read(window, index, true);
+    let close = window.skip_space(name.next);
+    let close = window.get(close);
+    let unfinished = close == END && ending == Ending::Open;
+    if name.len > MAX_LETTERS || !matches!(close, b']' | b'[') && !unfinished {
+        return Verdict::Clean;
+    }
+    // Backwards: letters, then a bracket, white space and what cannot be seen aside.
+    let (mut end, mut letters) = (at, 0);
+    while letters <= MAX_LETTERS {
+        let Some((start, c)) = text[..end].char_indices().next_back() else {
+            // At the very beginning, the bracket may be the end of what stands in front.
+            return if letters == 0 && name.len > 0 && close == b']' { mark } else { Verdict::Clean };
+        };
+        let skipped = is_invisible(c) || matches!(fold(c), Folded::One(b' ' | b'\n') | Folded::Nothing);
+        let (byte, start) = if skipped { (b' ', start) } else { spelled_before(text, end) };
+        match byte {
+            b' ' if at - start <= MAX_BACK => {}
+            b']' if letters == 0 && (name.len > 0 || unfinished) => return mark,
+            b'[' if letters > 0 && name.len == 0 && (close == b'[' || unfinished) => return mark,
+            byte if byte.is_ascii_alphabetic() => letters += 1,
+            _ => return Verdict::Clean,
+        }
+        end = start;
+    }
+    Verdict::Clean
+}
+
+/// How far back a sentinel may begin, in bytes: a few characters, spelled out, with white space.
+const MAX_BACK: usize = 64;
+
+/// Judges a symbol: `✿FUNCTION✿` is a name between two of them. Ornaments of a headline stand apart from its words,
+/// or have no colon behind them.
+pub(crate) fn symbol(window: &mut Window<'_, '_>) -> Verdict {
+    let start = window.skip_space(1);
+    let name = Name::read(window, start, true);
+    let close = window.skip_space(name.next);
+    if name.len == 0 || window.get(close) != SYMBOL {
+        return Verdict::Clean;
+    }
+    let colon = window.skip_space(close + 1);
+    let tight = start == 1 && close == name.next;
+    let spoken = names::speaks(name.as_str()) || name.as_str() == "return";
+    if spoken && (tight || window.get(colon) == b':') {
+        return Verdict::Mark { at: window.end_of(0), family: Family::Sentinel };
+    }
+    Verdict::Clean
+}
+
+/// `[TOOL CALL]`, `[BEGIN OF AVAILABLE TOOLS]`: several words. A link or its target has its address behind it.
+fn banner(window: &mut Window<'_, '_>, start: usize, closer: bool) -> bool {
+    /// The longest in use has four.
+    const MAX_WORDS: usize = 6;
+    let mut joined = String::new();
+    let mut index = start;
+    for _ in 0..MAX_WORDS {
+        let word = Name::read(window, index, false);
+        if word.len == 0 {
+            break;
+        }
+        joined.push_str(word.as_str());
+        index = window.skip_space(word.next);
+        if index == word.next {
+            break;
+        }
+        joined.push('_');
+    }
+    if window.get(index) != b']' || !names::is_banner(&joined) {
+        return false;
+    }
+    let link = match window.get(index + 1) {
+        b'(' | b'[' => true,
+        b':' => window.get(index + 2) == b' ',
         _ => false,
     };
-    if sentinel { Verdict::Mark { at, family: Family::Sentinel } } else { Verdict::Clean }
+    closer || !link
 }

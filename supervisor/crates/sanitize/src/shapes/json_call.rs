@@ -3,32 +3,10 @@
 
 use super::object::{MAX_OBJECT, Reader};
 use super::{Ending, Name, Verdict};
+use crate::names;
 use crate::skeleton::{END, Window};
 use crate::tally::Family;
 
-const CALL_KEYS: [&str; 9] = [
-    "tool_calls",
-    "toolcalls",
-    "function_call",
-    "functioncall",
-    "function_calls",
-    "functioncalls",
-    "tooluse",
-    "tool_use",
-    "tool_call",
-];
-const CALL_TYPES: [&str; 10] = [
-    "function",
-    "tool_use",
-    "function_call",
-    "tool_call",
-    "custom_tool_call",
-    "server_tool_use",
-    "mcp_tool_use",
-    "mcp_call",
-    "tool_result",
-    "function_call_output",
-];
 /// Siblings of `type` that make an object a call.
 const CALL_SIBLINGS: [&str; 9] = [
     "function",
@@ -64,13 +42,16 @@ pub(crate) fn json_call(window: &mut Window<'_, '_>, ending: Ending, budget: &mu
     let quote = window.skip_space(key.next);
     match window.get(quote) {
         b'"' => {}
-        END if open && key.len > 0 && (starts_any(&CALL_KEYS, &key) || "type".starts_with(key.as_str())) => {
+        END if open
+            && key.len > 0
+            && (names::may_become_call_key(key.as_str()) || "type".starts_with(key.as_str())) =>
+        {
             return mark;
         }
         _ => return Verdict::Clean,
     }
     let is_type = key.as_str() == "type";
-    if !is_type && !CALL_KEYS.contains(&key.as_str()) {
+    if !is_type && !names::is_call_key(key.as_str()) {
         return Verdict::Clean;
     }
     let colon = window.skip_space(quote + 1);
@@ -93,16 +74,14 @@ pub(crate) fn json_call(window: &mut Window<'_, '_>, ending: Ending, budget: &mu
     let kind = Name::read(window, start, true);
     let close = window.skip_space(kind.next);
     match window.get(close) {
-        b'"' if CALL_TYPES.contains(&kind.as_str()) => {}
-        END if open && starts_any(&CALL_TYPES, &kind) => return mark,
+        b'"' if names::is_call_type(kind.as_str()) => {}
+        END if open => return mark,
         _ => return Verdict::Clean,
     }
     let (before, after) = (window.from, window.end_of(close));
-    if is_no_call(window.text, before, after, budget) { Verdict::Clean } else { mark }
-}
-
-fn starts_any(known: &[&str], name: &Name) -> bool {
-    known.iter().any(|known| known.starts_with(name.as_str()))
+    // Schemas and syntax trees have functions and their calls; of the others there are only calls.
+    let certain = !matches!(kind.as_str(), "function" | "function_call");
+    if !certain && is_no_call(window.text, before, after, budget) { Verdict::Clean } else { mark }
 }
 
 /// Whether the object around `"type": "…"` provably is something else. What cannot be read as strict JSON, or

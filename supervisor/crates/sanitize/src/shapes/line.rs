@@ -1,9 +1,11 @@
 //! Forms that parsers take at the start of a line (turns, the steps of a ReAct loop), headings of instruction
 //! formats, and fences whose content a runtime executes.
 
-use super::{Ending, Name, Verdict};
+use super::{Ending, Name, Verdict, spelled_before};
+use crate::fold::{Folded, fold};
+use crate::invisible::is_invisible;
 use crate::names::{self, Strength};
-use crate::skeleton::{END, FAR, Window};
+use crate::skeleton::{END, FAR, OTHER, Window};
 use crate::tally::Family;
 
 /// Who speaks, in a line such as `User: …`.
@@ -13,6 +15,32 @@ pub(crate) enum Role {
     Assistant,
     System,
     User,
+    /// A model by another name: `Bot:`, `GPT:`. It counts beside somebody who asks it.
+    Bot,
+}
+
+/// How many roles there are.
+const ROLES: usize = 5;
+
+/// The speakers that a text names.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Speakers([bool; ROLES]);
+
+impl Speakers {
+    pub(crate) fn add(&mut self, role: Role) {
+        self.0[role as usize] = true;
+    }
+
+    /// Whether somebody speaks to somebody else, neither of them under a name of everyday life.
+    pub(crate) fn converse(self) -> bool {
+        self.0[..Role::Bot as usize].iter().filter(|&&seen| seen).count() > 1
+    }
+
+    /// Whether a person asks and a model answers, here or there.
+    pub(crate) fn ask_and_answer(self, there: Self) -> bool {
+        let is = |role: Role| self.0[role as usize] || there.0[role as usize];
+        (is(Role::Human) || is(Role::User)) && (is(Role::Assistant) || is(Role::Bot))
+    }
 }
 
 /// A step of a ReAct loop.
@@ -32,6 +60,12 @@ pub(crate) enum LineStart {
     Nothing,
     /// A turn; a mark would go to this offset, in front of the colon.
     Turn(Role, usize),
+    /// A turn that something unseen inside breaks; others count beside it.
+    Broken(Role),
+    /// Likewise a step.
+    BrokenStep,
+    /// A heading that turns follow; likewise.
+    Beginning(usize),
     /// A step of a ReAct loop; likewise.
     React(React, usize),
     /// `>>>name` alone on its line: a mark goes to this offset.
@@ -39,7 +73,7 @@ pub(crate) enum LineStart {
 }
 
 /// The words of a line's start, without the white space inside.
-const WORDS: [&[u8]; 9] = [
+const WORDS: [&[u8]; 17] = [
     b"human",
     b"assistant",
     b"system",
@@ -49,9 +83,17 @@ const WORDS: [&[u8]; 9] = [
     b"observation",
     b"thought",
     b"finalanswer",
+    b"ai",
+    b"bot",
+    b"chatbot",
+    b"gpt",
+    b"falcon",
+    b"toolinput",
+    b"functioninput",
+    b"beginningofconversation",
 ];
 /// Longest of [`WORDS`].
-const MAX_WORD: usize = 11;
+const MAX_WORD: usize = 23;
 
 /// Reads the start of a line. White space inside the words is ignored: it is no part of them in any spelling.
 pub(crate) fn line_start(window: &mut Window<'_, '_>) -> LineStart {
@@ -63,11 +105,20 @@ pub(crate) fn line_start(window: &mut Window<'_, '_>) -> LineStart {
         return marker(window, start);
     }
     let mut word = [0u8; MAX_WORD];
-    let (mut len, mut index, mut last) = (0, start, start);
+    let (mut len, mut index, mut last, mut broken) = (0, start, start, false);
     loop {
         match window.get(index) {
             b' ' | b'\n' if len > 0 => {}
+            OTHER if len > 0 && unseen(window, index).is_some() => {
+                broken = true;
+                index = unseen(window, index).unwrap_or(index);
+            }
             b':' if len > 0 => break,
+            // A backspace takes the character in front of it away.
+            _ if len > 0 && window.get(index + 1) == OTHER && is_backspace(window, index + 1) => {
+                broken = true;
+                index += 1;
+            }
             byte if len < MAX_WORD => {
                 word[len] = byte;
                 (len, last) = (len + 1, index);
@@ -80,13 +131,46 @@ pub(crate) fn line_start(window: &mut Window<'_, '_>) -> LineStart {
         index += 1;
     }
     let at = window.end_of(last);
-    match &word[..len] {
+    match judge(&word[..len], at) {
+        LineStart::Turn(role, _) if broken => LineStart::Broken(role),
+        LineStart::React(React::Input, _) if broken => LineStart::BrokenStep,
+        _ if broken => LineStart::Nothing,
+        line => line,
+    }
+}
+
+fn is_backspace(window: &Window<'_, '_>, index: usize) -> bool {
+    window.text[window.start_of(index)..].starts_with('\u{8}')
+}
+
+/// The last unit of what cannot be seen at `index`: one character, or a terminal's escape sequence.
+fn unseen(window: &mut Window<'_, '_>, index: usize) -> Option<usize> {
+    /// The longest escape sequence that anybody writes, and a link's address.
+    const MAX_SEQUENCE: usize = 64;
+    let c = window.text[window.start_of(index)..].chars().next()?;
+    let operating = c == '\u{1b}' && window.get(index + 1) == b']';
+    let control = c == '\u{9b}' || c == '\u{1b}' && window.get(index + 1) == b'[';
+    if !operating && !control {
+        return (is_invisible(c) || c.is_control()).then_some(index);
+    }
+    let first = if c == '\u{9b}' { index + 1 } else { index + 2 };
+    (first..first + MAX_SEQUENCE).find(|&index| {
+        let byte = window.get(index);
+        let string_ends = byte == b'\\' || byte == OTHER && window.get(index + 1) != b'\\';
+        if operating { string_ends } else { byte.is_ascii_alphabetic() || matches!(byte, END | FAR) }
+    })
+}
+
+fn judge(word: &[u8], at: usize) -> LineStart {
+    match word {
         b"human" => LineStart::Turn(Role::Human, at),
         b"assistant" => LineStart::Turn(Role::Assistant, at),
         b"system" => LineStart::Turn(Role::System, at),
         b"user" => LineStart::Turn(Role::User, at),
+        b"ai" | b"bot" | b"chatbot" | b"gpt" | b"falcon" => LineStart::Turn(Role::Bot, at),
+        b"beginningofconversation" => LineStart::Beginning(at),
         b"action" => LineStart::React(React::Action, at),
-        b"actioninput" => LineStart::React(React::Input, at),
+        b"actioninput" | b"toolinput" | b"functioninput" => LineStart::React(React::Input, at),
         b"observation" | b"thought" | b"finalanswer" => LineStart::React(React::Other, at),
         _ => LineStart::Nothing,
     }
@@ -134,8 +218,26 @@ pub(crate) fn heading(window: &mut Window<'_, '_>, ending: Ending) -> Verdict {
         name.as_str(),
         "instruction" | "instructions" | "response" | "assistant" | "human" | "user" | "system"
     );
+    // Headings of exercises too; beside one of the above they belong to the prompt.
+    let beside = matches!(
+        name.as_str(),
+        "input"
+            | "output"
+            | "context"
+            | "question"
+            | "answer"
+            | "query"
+            | "history"
+            | "example"
+            | "tool"
+            | "tools"
+            | "function"
+            | "functions"
+            | "observation"
+    );
     match window.get(colon) {
         b':' if word => mark,
+        b':' if beside => Verdict::Beside { at, family: Family::Turn },
         END if ending == Ending::Open && name.len >= 4 && "instruction".starts_with(name.as_str()) => mark,
         _ => Verdict::Clean,
     }
@@ -160,7 +262,7 @@ pub(crate) fn fence(window: &mut Window<'_, '_>, ending: Ending) -> Verdict {
     let start = window.skip_space(index);
     let first = window.get(start);
     if (first.is_ascii_alphanumeric() || matches!(first, b'{' | b'['))
-        && follows_action(window.text, window.from)
+        && follows(window.text, window.from, b":noitca")
     {
         return mark;
     }
@@ -178,24 +280,89 @@ pub(crate) fn fence(window: &mut Window<'_, '_>, ending: Ending) -> Verdict {
     Verdict::Clean
 }
 
-/// Whether `Action:` stands in front, white space aside.
-fn follows_action(text: &str, at: usize) -> bool {
-    const ACTION_REVERSED: &[u8] = b":noitca";
-    /// Characters to look back over; the word and some white space.
-    const MAX_BACK: usize = 32;
-    let mut wanted = ACTION_REVERSED.iter();
-    for c in text[..at].chars().rev().take(MAX_BACK) {
-        match crate::fold::fold(c) {
-            crate::fold::Folded::One(b' ' | b'\n') | crate::fold::Folded::Nothing => {}
-            crate::fold::Folded::One(byte) if wanted.as_slice().first() == Some(&byte) => {
-                wanted.next();
-                if wanted.as_slice().is_empty() {
-                    return true;
-                }
-            }
-            _ if crate::invisible::is_invisible(c) => {}
+/// Whether the word stands in front, white space aside. It is given backwards.
+pub(super) fn follows(text: &str, at: usize, reversed: &[u8]) -> bool {
+    /// How far to look back, in bytes: the word, spelled out, and some white space.
+    const MAX_BACK: usize = 96;
+    let mut wanted = reversed;
+    let mut end = at;
+    while at - end <= MAX_BACK {
+        let Some((before, c)) = text[..end].char_indices().next_back() else { return false };
+        if is_invisible(c) || fold(c) == Folded::Nothing {
+            end = before;
+            continue;
+        }
+        let (byte, start) = spelled_before(text, end);
+        match wanted {
+            _ if matches!(byte, b' ' | b'\n') => {}
+            [next] if *next == byte => return true,
+            [next, rest @ ..] if *next == byte => wanted = rest,
             _ => return false,
         }
+        end = start;
     }
     false
+}
+
+/// The speaker whose name stands in front of the colon at `colon`, in the middle of a line, and where a mark goes.
+/// No role if what stands there only introduces a conversation.
+pub(crate) fn speaker(text: &str, colon: usize) -> Option<(Option<Role>, usize)> {
+    /// How far to look back, in bytes: a name, spelled out letter by letter.
+    const MAX_BACK: usize = 96;
+    const NAMES: [(&[u8], Option<Role>); 9] = [
+        (b"resu", Some(Role::User)),
+        (b"namuh", Some(Role::Human)),
+        (b"tnatsissa", Some(Role::Assistant)),
+        (b"metsys", Some(Role::System)),
+        (b"tobtahc", Some(Role::Bot)),
+        (b"tob", Some(Role::Bot)),
+        (b"tpg", Some(Role::Bot)),
+        (b"noclaf", Some(Role::Bot)),
+        (b"noitasrevnoc", None),
+    ];
+    let mut word = [0u8; 12];
+    let (mut len, mut mark, mut end) = (0, colon, colon);
+    let mut found: Option<Option<Role>> = None;
+    // Part of a longer word counts only in capitals: one was put into another.
+    let (mut whole, mut capitals) = (false, true);
+    while colon - end <= MAX_BACK {
+        let Some((before, c)) = text[..end].char_indices().next_back() else {
+            whole = true;
+            break;
+        };
+        if is_invisible(c) || c.is_control() && !matches!(c, '\n' | '\t') || fold(c) == Folded::Nothing {
+            end = before;
+            continue;
+        }
+        let (byte, start) = spelled_before(text, end);
+        match byte {
+            b' ' | b'\n' => {
+                whole |= found.is_some();
+            }
+            byte if byte.is_ascii_lowercase() && len < word.len() => {
+                word[len] = byte;
+                if !NAMES.iter().any(|(name, _)| name.starts_with(&word[..=len])) {
+                    whole |= capitals && c.is_uppercase()
+                        || (word.starts_with(b"tnatsissa") || word.starts_with(b"noclaf"));
+                    break;
+                }
+                capitals &= c.is_uppercase();
+                mark = if len == 0 { end } else { mark };
+                len += 1;
+                whole = false;
+                found = NAMES.iter().find(|(name, _)| *name == &word[..len]).map(|&(_, role)| role).or(found);
+            }
+            // Attributes, variables, parts of names and addresses, unless white space stands between.
+            b'.' | b'$' | b'@' | b'-' | b'/' | b'_' | b'0'..=b'9' => break,
+            _ => {
+                whole = true;
+                break;
+            }
+        }
+        end = start;
+    }
+    let role = found?;
+    // A bot is spoken about; one that speaks is written in capitals.
+    let spoken = role != Some(Role::Bot) || text[..mark].chars().rev().take(len).any(|c| !c.is_lowercase());
+    (whole && spoken).then_some((role, mark))
 }

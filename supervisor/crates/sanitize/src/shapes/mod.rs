@@ -7,13 +7,14 @@ mod line;
 mod object;
 mod tag;
 
+use crate::fold::{Folded, fold};
 use crate::names;
-use crate::skeleton::{END, Window};
+use crate::skeleton::{END, OTHER, Window};
 use crate::tally::Family;
 
-pub(crate) use bracket::{bracket, tilde};
+pub(crate) use bracket::{bracket, symbol, tilde};
 pub(crate) use json_call::{Budget, json_call};
-pub(crate) use line::{LineStart, React, Role, fence, heading, line_start};
+pub(crate) use line::{LineStart, React, Role, Speakers, fence, heading, line_start, speaker};
 pub(crate) use tag::{closing_bar, tag};
 
 /// What one opener turned out to be.
@@ -25,8 +26,12 @@ pub(crate) enum Verdict {
     Mark { at: usize, family: Family },
     /// The closer of a name that everyday text uses too: marked, and so are the openers waiting for it.
     Closer { at: usize, family: Family, key: u64 },
-    /// The opener of such a name: marked if its closer follows.
-    Opener { at: usize, family: Family, key: u64 },
+    /// The opener of such a name: marked if its closer follows, or, if it names a speaker, beside another one.
+    Opener { at: usize, family: Family, key: u64, role: Option<Role> },
+    /// Control syntax that names a speaker.
+    Speaker { at: usize, family: Family, role: Role },
+    /// Control syntax if the text holds an unmistakable heading of a prompt too.
+    Beside { at: usize, family: Family },
 }
 
 /// What comes behind the last character of the text.
@@ -147,4 +152,29 @@ fn is_type_name(spelled: &str) -> bool {
 /// Whether the character in front makes `<` or `[` a type argument or an index.
 fn follows_identifier(before: Option<char>) -> bool {
     before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | ')' | ']' | ':'))
+}
+
+/// The folded character that ends at `end`, spelled out or not, and where it starts.
+pub(crate) fn spelled_before(text: &str, end: usize) -> (u8, usize) {
+    /// The longest spelling, `&amp;amp;#x0003c;`, and some more.
+    const MAX_SPELLING: usize = 24;
+    let Some((last, c)) = text[..end].char_indices().next_back() else { return (END, 0) };
+    if c == ';' || c.is_ascii_alphanumeric() || c == '}' {
+        let mut units = Vec::new();
+        let from = text.floor_char_boundary(end.saturating_sub(MAX_SPELLING));
+        // The earliest start is the whole of it: `&amp;lt;` rather than `&lt;`.
+        for start in from..last {
+            if matches!(text.as_bytes()[start], b'&' | b'\\' | b'%') {
+                let mut window = Window::new(&text[..end], start, &mut units);
+                let byte = window.get(0);
+                if window.get(1) == END && byte != END && window.end_of(0) == end {
+                    return (byte, start);
+                }
+            }
+        }
+    }
+    match fold(c) {
+        Folded::One(byte) => (byte, last),
+        _ => (OTHER, last),
+    }
 }

@@ -1,8 +1,11 @@
 //! Tags: `<tool_call>`, `</think>`, `<ns:invoke name=…>`, `<function=…>`, `<|im_start|>`.
 
 use super::{
-    Ending, Name, Verdict, attribute, follows_identifier, is_name, is_type_name, payload, unfinished,
+    Ending, Name, Verdict, attribute, follows_identifier, is_name, is_type_name, payload, spelled_before,
+    unfinished,
 };
+use crate::fold::{Folded, SYMBOL, fold};
+use crate::invisible::is_invisible;
 use crate::names::{self, Strength};
 use crate::skeleton::{END, OTHER, Window};
 use crate::tally::Family;
@@ -10,8 +13,19 @@ use crate::tally::Family;
 /// Judges a `<`. `before` is the character in front of it.
 pub(crate) fn tag(window: &mut Window<'_, '_>, before: Option<char>, ending: Ending) -> Verdict {
     let at = window.end_of(0);
-    if window.get(1) == b']' && before.is_some_and(|c| crate::fold::fold(c) == crate::fold::Folded::One(b']'))
-    {
+    let last = |window: &Window<'_, '_>| {
+        let text =
+            window.text[..window.from].trim_end_matches(|c: char| c.is_whitespace() || is_invisible(c));
+        spelled_before(text, text.len()).0
+    };
+    let first = window.skip_space(1);
+    // At the very beginning, the bracket may be the end of what stands in front.
+    if window.get(first) == b']' && matches!(last(window), b']' | END) {
+        return Verdict::Mark { at, family: Family::Sentinel };
+    }
+    // Behind a space it is the operator of a shell or a shift.
+    let apart = matches!(before, Some(' ' | '\n' | '<'));
+    if !apart && window.get(1) == b'<' && window.get(2) != b'<' && shouted(window.text, window.from) {
         return Verdict::Mark { at, family: Family::Sentinel };
     }
     let mut index = window.skip_space(1);
@@ -51,10 +65,29 @@ fn named(
     if unfinished(last, &name, ending) {
         return mark;
     }
-    if byte == b'|' && name.len > 2 && window.get(next + 1) == b'>' {
+    let angle = window.skip_space(next + 1);
+    let ends = window.get(angle) == b'>' || window.get(angle) == END && ending == Ending::Open;
+    if byte == b'|' && name.len > 2 && ends {
         return Verdict::Mark { at, family: Family::BarTag };
     }
     let closed = last == b'>';
+    // `<functionname=`: the space in front of the attribute is all that is missing.
+    if byte == b'='
+        && name.as_str().strip_suffix("name").is_some_and(|stem| names::tag(stem) != Strength::None)
+    {
+        return mark;
+    }
+    // A closer that breaks off may still turn out to be in a namespace.
+    if closer && last == END && ending == Ending::Open {
+        return mark;
+    }
+    // The name of a group in a regular expression.
+    if name.as_str() == "sep" && window.text[..window.from].ends_with("(?P") {
+        return Verdict::Clean;
+    }
+    if name.as_str() == "role" {
+        return if closed && !closer && names_speaker(window, behind + 1) { mark } else { Verdict::Clean };
+    }
     let type_argument = closed && !closer && !self_closing && (follows_identifier(before) || start > first);
     if strength != Strength::Core && type_argument && name.next > start {
         let spelled = &window.text[window.start_of(start)..window.end_of(name.next - 1)];
@@ -64,6 +97,12 @@ fn named(
     }
     match strength {
         Strength::Core | Strength::Strong => {
+            if closed
+                && !closer
+                && let Some(role) = names::role(name.as_str())
+            {
+                return Verdict::Speaker { at, family: Family::Tag, role };
+            }
             if closed
                 || byte == b'='
                 || attribute(window, next, ending)
@@ -90,39 +129,103 @@ fn named(
                 return mark;
             }
             if (closed || attributed) && !(code && name.len == 1) {
-                return Verdict::Opener { at, family: Family::Tag, key };
+                let role = names::role(name.as_str()).filter(|_| closed && !self_closing);
+                return Verdict::Opener { at, family: Family::Tag, key, role };
             }
         }
         Strength::None => {}
     }
-    if torn(window, start, ending) { mark } else { Verdict::Clean }
+    torn(window, at, start, closer, ending)
 }
 
-/// Whether a name with white space inside is one that nothing else is called: `<to ol_call>`, `<func tion=`.
-fn torn(window: &mut Window<'_, '_>, start: usize, ending: Ending) -> bool {
+/// Whether the content of an element is the name of a speaker and nothing else: `<role>SYSTEM</role>`.
+fn names_speaker(window: &mut Window<'_, '_>, index: usize) -> bool {
+    let index = window.skip_space(index);
+    let name = Name::read(window, index, true);
+    let next = window.skip_space(name.next);
+    let speaker = names::role(name.as_str()).is_some() && !name.as_str().contains(['_', '-'])
+        || matches!(name.as_str(), "tool" | "observation" | "developer");
+    speaker && matches!(window.get(next), b'<' | END)
+}
+
+/// Whether the `<<` at `at` closes `>>NAME`. Shifts of source code are written in lower case.
+fn shouted(text: &str, at: usize) -> bool {
+    /// How far to look back, in bytes: the longest name, spelled out.
+    const MAX_BACK: usize = 160;
+    let (mut letters, mut capital, mut angles) = (0, false, 0);
+    // Of a run of backslashes the last one is judged; the others quote it.
+    let mut end = text[..at].trim_end_matches('\\').len();
+    while at - end <= MAX_BACK {
+        let Some((before, c)) = text[..end].char_indices().next_back() else { return false };
+        if is_invisible(c) || fold(c) == Folded::Nothing {
+            end = before;
+            continue;
+        }
+        let (byte, start) = spelled_before(text, end);
+        match byte {
+            b' ' | b'\n' | b'_' => {}
+            b'>' if letters >= 4 && capital => {
+                angles += 1;
+                if angles == 2 {
+                    return true;
+                }
+            }
+            byte if byte.is_ascii_lowercase() && angles == 0 => {
+                letters += 1;
+                capital |= !c.is_ascii_lowercase();
+            }
+            _ => return false,
+        }
+        end = start;
+    }
+    false
+}
+
+/// Judges a name with white space inside: `<to ol_call>`, `<func tion=`, `<eo h>`. Nobody writes an element so.
+fn torn(window: &mut Window<'_, '_>, at: usize, start: usize, closer: bool, ending: Ending) -> Verdict {
+    let mark = Verdict::Mark { at, family: Family::Tag };
     let (name, _) = behind_namespaces(window, start, true);
     if !name.spaced {
-        return false;
+        return Verdict::Clean;
     }
     let next = window.skip_space(name.next);
-    let assigned = window.get(next) == b'=';
-    let closed = match window.get(next) {
-        b'>' | b'=' => true,
-        b'/' => true,
-        END => ending == Ending::Open && name.as_str().contains('_'),
-        _ => false,
+    let assigned = match window.get(next) {
+        b'|' if window.get(next + 1) == b'>' && names::speaks(name.as_str()) => {
+            return Verdict::Mark { at, family: Family::BarTag };
+        }
+        b'=' => true,
+        b'>' | b'/' => false,
+        END if ending == Ending::Open
+            && (name.as_str().contains('_') || name.len > 3 && names::may_become(name.as_str())) =>
+        {
+            return mark;
+        }
+        _ => return Verdict::Clean,
     };
-    if !closed {
-        return false;
-    }
     let spelled = name.as_str();
     let spelled = if assigned { spelled.strip_suffix("name").unwrap_or(spelled) } else { spelled };
-    let spelled = spelled.trim_matches('_');
-    if spelled.contains('_') {
-        return names::tag(spelled) == Strength::Core;
+    let key = name.key();
+    let strength = names::tag(spelled);
+    if strength == Strength::Strong
+        && !assigned
+        && !closer
+        && let Some(role) = names::role(spelled)
+    {
+        return Verdict::Speaker { at, family: Family::Tag, role };
     }
-    matches!(spelled, "invoke" | "assistant" | "human" | "think" | "sys")
-        || assigned && matches!(spelled, "function" | "parameter" | "tool")
+    match strength {
+        Strength::Core => mark,
+        Strength::Strong
+            if !assigned || matches!(spelled, "invoke" | "assistant" | "human" | "think" | "sys") =>
+        {
+            mark
+        }
+        _ if assigned && matches!(spelled, "function" | "parameter" | "tool") => mark,
+        Strength::Weak if assigned || spelled.len() < 3 => Verdict::Clean,
+        Strength::Weak if closer => Verdict::Closer { at, family: Family::Tag, key },
+        Strength::Weak => Verdict::Opener { at, family: Family::Tag, key, role: names::role(spelled) },
+        _ => Verdict::Clean,
+    }
 }
 
 /// The name behind any namespaces, and where it starts.
@@ -152,7 +255,7 @@ fn bar(window: &mut Window<'_, '_>, at: usize, bar: usize, spaced: bool, ending:
     if !spaced
         && (quoted
             || is_name(tight) && !tight.is_ascii_digit()
-            || matches!(tight, b'/' | OTHER)
+            || matches!(tight, b'/' | OTHER | SYMBOL)
             || tight == END && ending == Ending::Open)
     {
         return mark;
@@ -165,8 +268,25 @@ fn bar(window: &mut Window<'_, '_>, at: usize, bar: usize, spaced: bool, ending:
     let close = window.skip_space(name.next);
     let angle = window.skip_space(close + 1);
     match (window.get(close), window.get(angle)) {
+        // `< |NAME|invoke`: a namespace.
+        (b'|', byte) if name.len > 0 && is_name(byte) => {
+            let inner = Name::read(window, angle, false);
+            let known = matches!(names::tag(inner.as_str()), Strength::Core | Strength::Strong)
+                || names::tag(inner.as_str()) == Strength::Weak;
+            let next = window.skip_space(inner.next);
+            if known && (window.get(next) == b'>' || attribute(window, next, ending)) {
+                mark
+            } else {
+                Verdict::Clean
+            }
+        }
+        (b'>', _) if names::speaks(name.as_str()) => mark,
         (b'|', b'>') if name.len > 0 && (spaced || names::speaks(name.as_str())) => mark,
-        (END, _) | (b'|', END) if ending == Ending::Open && names::may_become(name.as_str()) => mark,
+        (END, _) | (b'|', END)
+            if ending == Ending::Open && (name.len == 0 || names::may_become(name.as_str())) =>
+        {
+            mark
+        }
         _ => Verdict::Clean,
     }
 }

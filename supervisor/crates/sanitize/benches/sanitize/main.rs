@@ -1,0 +1,180 @@
+//! How fast clean text and text with hits go through, beside 60 replacements one after another:
+//! `cargo bench -p talon-sanitize`.
+
+mod inputs;
+
+use std::borrow::Cow;
+use std::hint::black_box;
+use std::time::Duration;
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use regex::Regex;
+use talon_sanitize::{Sanitizer, Tally};
+
+const SIZE: usize = 64 << 10;
+
+fn sanitize(c: &mut Criterion) {
+    let sanitizer = Sanitizer::default();
+    let mut group = c.benchmark_group("text");
+    group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2));
+    let clean = clean();
+    for (name, text) in &clean {
+        assert_eq!(sanitizer.text(text, &mut Tally::default()), *text, "{name} is meant to be clean");
+        group.throughput(Throughput::Bytes(text.len() as u64));
+        group.bench_function(*name, |b| {
+            b.iter(|| black_box(sanitizer.text(black_box(text), &mut Tally::default())))
+        });
+    }
+    for (name, every) in [("one hit", SIZE), ("hit per KiB", 1024), ("hit per 64 B", 64)] {
+        let text = inputs::with_hits(SIZE, every);
+        group.throughput(Throughput::Bytes(text.len() as u64));
+        group.bench_function(name, |b| {
+            b.iter(|| black_box(sanitizer.text(black_box(&text), &mut Tally::default())))
+        });
+    }
+    group.finish();
+
+    let mut group = c.benchmark_group("others");
+    group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2));
+    let json = inputs::json(SIZE);
+    assert_eq!(sanitizer.json(&json, &mut Tally::default()).as_deref(), Some(&*json));
+    group.throughput(Throughput::Bytes(json.len() as u64));
+    group.bench_function("structured content", |b| {
+        b.iter(|| black_box(sanitizer.json(black_box(&json), &mut Tally::default())));
+    });
+    for (name, text) in &clean {
+        group.throughput(Throughput::Bytes(text.len() as u64));
+        group.bench_function(BenchmarkId::new("flags", name), |b| {
+            b.iter(|| black_box(sanitizer.flags(black_box(text))))
+        });
+    }
+    for (name, text) in
+        [("prose", inputs::prose(1024)), ("json", inputs::json(1024)), ("code", inputs::code(1024))]
+    {
+        group.throughput(Throughput::Bytes(text.len() as u64));
+        group.bench_function(BenchmarkId::new("text and flags at 1 KiB", name), |b| {
+            b.iter(|| {
+                let text = black_box(&text);
+                (sanitizer.text(text, &mut Tally::default()).len(), sanitizer.flags(text))
+            });
+        });
+    }
+    group.finish();
+
+    let mut group = c.benchmark_group("60 replacements one after another");
+    group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2)).sample_size(20);
+    let patterns = patterns();
+    for (name, text) in &clean[..3] {
+        group.throughput(Throughput::Bytes(text.len() as u64));
+        group.bench_function(*name, |b| b.iter(|| black_box(replace_all(&patterns, black_box(text)))));
+    }
+    group.finish();
+}
+
+fn clean() -> [(&'static str, String); 6] {
+    [
+        ("prose", inputs::prose(SIZE)),
+        ("json", inputs::json(SIZE)),
+        ("html", inputs::html(SIZE)),
+        ("code", inputs::code(SIZE)),
+        ("cyrillic", inputs::cyrillic(SIZE)),
+        ("chinese", inputs::chinese(SIZE)),
+    ]
+}
+
+/// What is commonly done instead: a pattern for each token.
+fn patterns() -> Vec<Regex> {
+    let tags = [
+        "tool_call",
+        "tool_calls",
+        "tool_response",
+        "function_call",
+        "function_calls",
+        "invoke",
+        "parameter",
+        "think",
+        "system",
+        "assistant",
+        "user",
+        "human",
+        "instructions",
+        "tool_use",
+        "tool_result",
+        "start_of_turn",
+        "end_of_turn",
+        "plugin_output",
+    ];
+    let bars = [
+        "im_start",
+        "im_end",
+        "system",
+        "user",
+        "assistant",
+        "end",
+        "eot_id",
+        "start_header_id",
+        "end_header_id",
+        "endoftext",
+    ];
+    let brackets = [
+        "tool_calls",
+        "inst",
+        "available_tools",
+        "tool_results",
+        "tool_content",
+        "args",
+        "plugin_output",
+        "structured",
+        "sys",
+    ];
+    let others = [
+        r#""tool_calls"\s*:\s*\["#,
+        r#""function_call"\s*:"#,
+        r#""functionCall"\s*:"#,
+        r#""type"\s*:\s*"(?:function|tool_use)""#,
+        r"```tool_code",
+        r"```tool_outputs",
+        r"\n\nhuman:",
+        r"\n\nassistant:",
+        r"\nsystem:",
+        r"\naction input:",
+        r"\nobservation:",
+        r"###\s*instruction",
+        r"###\s*response",
+        r"\]<\]",
+        r"\[>\[",
+    ];
+    let tags = tags.map(|name| format!(r"(?i)</?\s*(?:\w+:)?{name}\b[^>]*>"));
+    let bars = bars.map(|name| format!(r"(?i)<\s*[|｜]\s*{name}\s*[|｜]\s*>"));
+    let brackets = brackets.map(|name| format!(r"(?i)\[\s*/?\s*{name}\s*\]"));
+    let rest = [
+        "</s>",
+        "<s>",
+        "<<sys>>",
+        "<</sys>>",
+        r"<\|[a-z_]+\|>",
+        "\u{200b}",
+        "\u{1b}\\[[0-9;]*m",
+        "<function=",
+    ]
+    .map(str::to_owned);
+    let all = tags
+        .into_iter()
+        .chain(bars)
+        .chain(brackets)
+        .chain(others.map(|other| format!("(?i){other}")))
+        .chain(rest);
+    let all: Vec<Regex> = all.map(|pattern| Regex::new(&pattern).expect("it was tried")).collect();
+    assert_eq!(all.len(), 60);
+    all
+}
+
+fn replace_all(patterns: &[Regex], text: &str) -> String {
+    patterns.iter().fold(text.to_owned(), |text, pattern| match pattern.replace_all(&text, "[removed]") {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(replaced) => replaced,
+    })
+}
+
+criterion_group!(benches, sanitize);
+criterion_main!(benches);

@@ -1,0 +1,193 @@
+//! Finds text behind base64, hexadecimal digits and rot13.
+//!
+//! The decoders are a table and a few lines each. A crate for them decodes whole, well-formed inputs into a buffer; here
+//! most runs of the alphabet are file paths and hashes, and what counts is to give up at the first byte that no text has.
+
+use crate::scan::{Edit, What, scan};
+use crate::shapes::Ending;
+use crate::tally::Family;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    Base64,
+    Hex,
+}
+
+/// No digit.
+const NONE: u8 = 0xff;
+
+impl Encoding {
+    /// The shortest run that is decoded: 18 bytes behind base64, 16 behind hexadecimal digits. Shorter ones hold no
+    /// instruction worth telling, and chance makes text of them more often.
+    const fn min_run(self) -> usize {
+        match self {
+            Self::Base64 => 24,
+            Self::Hex => 32,
+        }
+    }
+
+    /// The value of each digit. Both alphabets of base64 at once: who mixes them is understood too.
+    const fn digits(self) -> &'static [u8; 256] {
+        const BASE64: [u8; 256] = {
+            let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+            let mut table = [NONE; 256];
+            let mut value = 0;
+            while value < 64 {
+                table[alphabet[value as usize] as usize] = value;
+                value += 1;
+            }
+            (table[b'-' as usize], table[b'_' as usize]) = (62, 63);
+            table
+        };
+        const HEX: [u8; 256] = {
+            let mut table = [NONE; 256];
+            let mut value = 0;
+            while value < 16 {
+                table[b"0123456789abcdef"[value as usize] as usize] = value;
+                table[b"0123456789ABCDEF"[value as usize] as usize] = value;
+                value += 1;
+            }
+            table
+        };
+        match self {
+            Self::Base64 => &BASE64,
+            Self::Hex => &HEX,
+        }
+    }
+}
+
+/// How many digits are decoded at a time: a multiple of what a byte takes. Each piece of a long run is judged alone.
+const PIECE: usize = 4096;
+
+/// Whether runs of digits decode to readable text, from base64 and from hexadecimal digits.
+pub(crate) fn holds(text: &str) -> [bool; 2] {
+    let encodings = [Encoding::Base64, Encoding::Hex];
+    // Hexadecimal digits are digits of base64 too.
+    let (bytes, digits, min) = (text.as_bytes(), Encoding::Base64.digits(), Encoding::Base64.min_run());
+    let mut held = [false; 2];
+    let mut from = 0;
+    // `from` follows a byte that is no digit. If there is another one within the shortest run, the next run can only
+    // begin behind the last such one, so of ordinary text a fraction is looked at.
+    while let Some(window) = bytes.get(from..from + min) {
+        if let Some(last) = window.iter().rposition(|&byte| digits[usize::from(byte)] == NONE) {
+            from += last + 1;
+            continue;
+        }
+        let rest = &bytes[from + min..];
+        let more = rest.iter().position(|&byte| digits[usize::from(byte)] == NONE).unwrap_or(rest.len());
+        let run = &bytes[from..from + min + more];
+        for (held, encoding) in held.iter_mut().zip(encodings) {
+            *held |= run_decodes_to_text(run, encoding);
+        }
+        from += run.len() + 1;
+    }
+    held
+}
+
+fn run_decodes_to_text(run: &[u8], encoding: Encoding) -> bool {
+    let digits = encoding.digits();
+    let run = match encoding {
+        Encoding::Base64 => run,
+        Encoding::Hex => run.strip_prefix(b"0x").unwrap_or(run),
+    };
+    run.len() >= encoding.min_run()
+        && (encoding == Encoding::Base64 || run.iter().all(|&byte| digits[usize::from(byte)] != NONE))
+        && run.chunks(PIECE).any(|piece| decodes_to_text(piece, encoding))
+}
+
+fn decodes_to_text(piece: &[u8], encoding: Encoding) -> bool {
+    let digits = encoding.digits();
+    let value = |digit: &u8| u32::from(digits[usize::from(*digit)]);
+    let mut decoded = Vec::new();
+    match encoding {
+        Encoding::Base64 => {
+            for group in piece.chunks(4) {
+                let bits =
+                    group.iter().fold(0, |bits, digit| bits << 6 | value(digit)) << (6 * (4 - group.len()));
+                let whole = group.len() * 6 / 8;
+                decoded.extend_from_slice(&bits.to_be_bytes()[1..=whole]);
+                if decoded[decoded.len() - whole..].iter().any(is_no_text) {
+                    return false;
+                }
+            }
+        }
+        Encoding::Hex => {
+            for pair in piece.as_chunks::<2>().0 {
+                let byte = (value(&pair[0]) << 4 | value(&pair[1])) as u8;
+                if is_no_text(&byte) {
+                    return false;
+                }
+                decoded.push(byte);
+            }
+        }
+    }
+    // A piece may begin and end in the middle of a character.
+    let begin = decoded.iter().take(3).take_while(|&&byte| byte & 0xc0 == 0x80).count();
+    match core::str::from_utf8(&decoded[begin..]) {
+        Ok(text) => is_readable(text),
+        Err(error) if error.error_len().is_none() => {
+            core::str::from_utf8(&decoded[begin..begin + error.valid_up_to()]).is_ok_and(is_readable)
+        }
+        Err(_) => false,
+    }
+}
+
+/// Whether the byte occurs in no text, of whatever language.
+fn is_no_text(byte: &u8) -> bool {
+    matches!(byte, 0..=8 | 0xb | 0xe..=0x1f | 0x7f | 0xc0 | 0xc1 | 0xf5..)
+}
+
+fn is_readable(text: &str) -> bool {
+    /// Fewer characters are no sentence.
+    const MIN_CHARS: usize = 8;
+    let (mut chars, mut letters, mut spaces) = (0, 0, 0);
+    for c in text.chars() {
+        chars += 1;
+        letters += usize::from(c.is_alphabetic());
+        spaces += usize::from(c.is_whitespace());
+    }
+    // Not every script has spaces between its words.
+    let words = spaces >= 2 || !text.is_ascii() && letters > 0;
+    let sentence = chars >= MIN_CHARS && words && (letters + spaces) * 4 >= chars * 3;
+    sentence || scan(text, Ending::Closed).iter().any(is_syntax)
+}
+
+fn is_syntax(edit: &Edit) -> bool {
+    matches!(edit.what, What::Mark(..))
+}
+
+/// Whether turning its letters by 13 lays control syntax bare that the text does not hold as it stands.
+pub(crate) fn lays_bare_when_rotated(text: &str) -> bool {
+    let mut turned = text.as_bytes().to_vec();
+    for byte in &mut turned {
+        *byte = turn(*byte);
+    }
+    // Letters became letters.
+    let Ok(turned) = String::from_utf8(turned) else { return false };
+    let mut bare = scan(&turned, Ending::Closed);
+    bare.retain(|edit| is_syntax(edit) && is_named(&turned, edit));
+    if bare.is_empty() {
+        return false;
+    }
+    // Both lists are in order, and no character moved.
+    let own = scan(text, Ending::Closed);
+    bare.iter().any(|edit| own.binary_search_by_key(&edit.at, |own| own.at).is_err())
+}
+
+fn turn(byte: u8) -> u8 {
+    let letter = (byte | 0x20).wrapping_sub(b'a');
+    // Without a branch, so that the loop over a text becomes vector instructions.
+    let by = 13 * u8::from(letter < 13);
+    let back = 13 * u8::from((13..26).contains(&letter));
+    byte.wrapping_add(by).wrapping_sub(back)
+}
+
+/// Whether the delimiter has a name worth the word: the formulas of a spreadsheet stand between `<f>` and `</f>`.
+fn is_named(text: &str, edit: &Edit) -> bool {
+    const MIN_NAME: usize = 3;
+    if !matches!(edit.what, What::Mark(Family::Tag | Family::Bracket, _)) {
+        return true;
+    }
+    let name = text[edit.at..].trim_start_matches(|c: char| c == '/' || c.is_whitespace());
+    name.bytes().take(MIN_NAME).filter(u8::is_ascii_alphabetic).count() == MIN_NAME
+}

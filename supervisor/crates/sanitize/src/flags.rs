@@ -1,0 +1,54 @@
+//! What a text may hold in an encoding that nobody undoes on the way to a parser: told, not changed.
+
+use crate::encoded;
+use crate::sanitizer::Sanitizer;
+
+/// What was noticed in a text and left as it is.
+///
+/// | name | what it tells |
+/// |---|---|
+/// | `base64` | 24 and more characters of the standard or the URL alphabet in one line decode to readable text |
+/// | `hex` | 32 and more hexadecimal digits do |
+/// | `rot13` | with its letters turned by 13, the text holds control syntax that it does not hold as it stands |
+///
+/// Readable means UTF-8 without control characters that holds control syntax, or in which three quarters of the
+/// characters are letters and white space, in more than one word. So a hash, a key, an image, a compressed file do not
+/// count, nor does JSON as such: a JWT, a source map, a cursor of an API. A JWT whose claims hold a sentence counts.
+///
+/// Text that is broken into lines counts if one of its lines does. Digits in pairs (`48 65`, `\x48`), UTF-16 behind
+/// base64, and encodings inside encodings are not looked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Flags(u8);
+
+const NAMES: [&str; 3] = ["base64", "hex", "rot13"];
+
+impl Flags {
+    /// Their names, in a fixed order: `base64`, `hex`, `rot13`.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        NAMES.into_iter().enumerate().filter(move |&(bit, _)| self.0 & (1 << bit) != 0).map(|(_, name)| name)
+    }
+
+    /// Whether nothing was noticed.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Adds what was noticed elsewhere.
+    pub fn merge(&mut self, other: Flags) {
+        self.0 |= other.0;
+    }
+}
+
+impl Sanitizer {
+    /// What is noticed in a text, raw or sanitized. Linear in its length, and fast where nothing is encoded.
+    #[must_use]
+    pub fn flags(&self, text: &str) -> Flags {
+        let [base64, hex] = encoded::holds(text);
+        let rot13 = encoded::lays_bare_when_rotated(text);
+        Flags(u8::from(base64) | u8::from(hex) << 1 | u8::from(rot13) << 2)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+//! Keys of JSON, and the values of `type`.
+
+use super::beginnings::Beginnings;
+use super::{is_foreign, length};
+use crate::names;
+use crate::swar::Eight;
+use crate::words::CALL_KEYS;
+
+/// Whether one of the keys that matter may stand behind the quote.
+#[inline]
+pub(super) fn may_be_key(bytes: &[u8], behind: usize, next: u8) -> bool {
+    if !next.is_ascii_whitespace() {
+        return may_be_tight_key(bytes, behind);
+    }
+    let at = behind + length(&bytes[behind..], u8::is_ascii_whitespace);
+    at == bytes.len() || may_be_tight_key(bytes, at)
+}
+
+#[inline]
+fn may_be_tight_key(bytes: &[u8], at: usize) -> bool {
+    if !KEYS.may_begin(Eight::at(bytes, at)) {
+        return false;
+    }
+    match plain_word(&bytes[at..]) {
+        Some(b"type") => may_be_call_type(&bytes[at + b"type\"".len()..]),
+        Some(word) => is_call_key(word),
+        None => may_be_torn_key(&bytes[at..]),
+    }
+}
+
+/// The same where white space may stand inside the key.
+fn may_be_torn_key(bytes: &[u8]) -> bool {
+    let mut letters =
+        bytes.iter().filter(|byte| !byte.is_ascii_whitespace() && !matches!(byte, b'_' | b'-')).copied();
+    let mut next = || letters.next().unwrap_or(0);
+    KEYS.may_begin_with(next(), next(), next())
+}
+
+/// The word up to the quote, if it is one of ASCII characters that fold to nothing but lower case.
+fn plain_word(bytes: &[u8]) -> Option<&[u8]> {
+    /// The longest key and value that matter have some 32.
+    const MAX_WORD: usize = 40;
+    let near = &bytes[..bytes.len().min(MAX_WORD)];
+    let end = near.iter().position(|byte| !byte.is_ascii_alphanumeric() && !matches!(byte, b'_' | b'-'))?;
+    (near[end] == b'"').then(|| &near[..end])
+}
+
+#[cold]
+fn is_call_key(word: &[u8]) -> bool {
+    let folded = word.to_ascii_lowercase();
+    core::str::from_utf8(&folded).is_ok_and(|key| key == "type" || names::is_call_key(key))
+}
+
+/// Whether what follows the key `type` may be one of the values that matter.
+fn may_be_call_type(rest: &[u8]) -> bool {
+    let colon = length(rest, u8::is_ascii_whitespace);
+    let Some(behind) = rest[colon..].strip_prefix(b":") else {
+        // Nothing, or something that folds to a colon or to nothing.
+        return rest.get(colon).is_none_or(|&byte| is_foreign(byte));
+    };
+    let quote = length(behind, u8::is_ascii_whitespace);
+    match behind.get(quote) {
+        Some(b'"') => match plain_word(&behind[quote + 1..]) {
+            // Of single words one counts.
+            Some(word) => {
+                word.contains(&b'_') || word.contains(&b'-') || word.eq_ignore_ascii_case(b"function")
+            }
+            None => true,
+        },
+        Some(&byte) => is_foreign(byte),
+        None => true,
+    }
+}
+
+/// The keys of [`crate::shapes::json_call`].
+static KEYS: Beginnings = Beginnings::of(&[&["type"], &CALL_KEYS]);

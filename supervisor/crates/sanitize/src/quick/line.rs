@@ -1,0 +1,81 @@
+//! Lines that may begin with a turn, and words in front of a colon that may name a speaker.
+
+use super::beginnings::Beginnings;
+use super::is_foreign;
+use crate::swar::Eight;
+
+/// Whether the text ends in the name of a speaker, as far as ASCII letters tell.
+pub(super) fn may_be_speaker(text: &[u8]) -> bool {
+    const NAMES: [&[u8]; 9] =
+        [b"resu", b"namuh", b"tnatsissa", b"metsys", b"tobtahc", b"tob", b"tpg", b"noclaf", b"noitasrevnoc"];
+    /// As long as `\u001b[0m`, and some white space.
+    const MAX_ESCAPE: usize = 12;
+    let mut possible = [true; NAMES.len()];
+    let letters = text.iter().rev().filter(|byte| !byte.is_ascii_whitespace() && !byte.is_ascii_control());
+    for (index, byte) in letters.enumerate() {
+        if is_foreign(*byte) || *byte == b';' {
+            return true;
+        }
+        let mut any = false;
+        for (possible, name) in possible.iter_mut().zip(NAMES) {
+            *possible = *possible && name.get(index) == Some(&(byte | 0x20));
+            if *possible && name.len() == index + 1 {
+                return true;
+            }
+            any |= *possible;
+        }
+        if !any {
+            // The letters of an escape, perhaps: `US\nER:`.
+            let mut nearest = text.iter().rev().take(index + MAX_ESCAPE);
+            return nearest.any(|byte| matches!(byte, b'\\' | b'%' | b';'));
+        }
+    }
+    false
+}
+
+/// Whether the line that begins at `at` may begin with a turn.
+#[inline]
+pub(crate) fn may_begin_turn(bytes: &[u8], at: usize) -> bool {
+    let mut at = at;
+    loop {
+        let indent = Eight::at(bytes, at).indent();
+        at += indent;
+        if indent < 8 {
+            break;
+        }
+    }
+    let word = Eight::at(bytes, at);
+    // A backspace takes the second letter away.
+    if word.byte(2) == 8 {
+        return true;
+    }
+    match word.byte(0) {
+        b'>' => {
+            word.byte(1) == b'>' && (word.byte(2) == b'>' || is_foreign(word.byte(2)))
+                || is_foreign(word.byte(1))
+        }
+        // A blank line.
+        b'\n' | b'\r' => false,
+        _ => TURNS.may_begin(word) && TURNS.may_be_torn(bytes, at),
+    }
+}
+
+/// The words of [`crate::shapes::line_start`].
+static TURNS: Beginnings = Beginnings::of(&[&[
+    "human",
+    "assistant",
+    "system",
+    "user",
+    "action",
+    "observation",
+    "thought",
+    "final",
+    "ai",
+    "bot",
+    "chatbot",
+    "gpt",
+    "falcon",
+    "tool",
+    "function",
+    "beginning",
+]]);

@@ -1,0 +1,201 @@
+//! Names of tags and brackets.
+
+use super::beginnings::Beginnings;
+use super::{is_foreign, length};
+use crate::names::{self, Strength};
+use crate::swar::Eight;
+use crate::words::{TOOLISH, WHOLE_NAMES};
+
+/// What the byte behind a name makes of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Delimiter {
+    /// No tag and no bracket goes on like this.
+    Other,
+    /// It ends the name: the name decides.
+    Exact,
+    /// White space, behind which the name may go on.
+    Space,
+    /// The name may go on, or the text ends: a window decides.
+    Open,
+}
+
+static DELIMITERS: [Delimiter; 256] = {
+    let mut table = [Delimiter::Other; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = match byte as u8 {
+            b'>' | b']' | b'/' | b'=' => Delimiter::Exact,
+            b' ' | b'\t' | b'\n' | b'\r' | b'\x0c' => Delimiter::Space,
+            b'_' | b'-' | b':' | b'|' | b'&' | b'\\' | b'%' | 0 | 0x80.. => Delimiter::Open,
+            _ => Delimiter::Other,
+        };
+        byte += 1;
+    }
+    table
+};
+
+/// What tells tags from brackets.
+#[derive(Clone, Copy)]
+struct Kind {
+    strength: fn(&str) -> Strength,
+    /// The bracket that makes a sentinel behind the opener: `]<]`, `[>[`.
+    sentinel: u8,
+}
+
+const TAG: Kind = Kind { strength: names::tag, sentinel: b']' };
+
+const BRACKET: Kind = Kind { strength: names::bracket, sentinel: b'>' };
+
+#[inline]
+pub(super) fn may_be_tag(bytes: &[u8], behind: usize, next: u8) -> bool {
+    match next {
+        // `>>NAME<<`
+        b'<' => {
+            behind > 1
+                && !matches!(bytes[behind - 2], b' ' | b'<' | b'\n')
+                && bytes.get(behind + 1) != Some(&b'<')
+        }
+        _ => may_be_name(bytes, behind + usize::from(next == b'/'), TAG),
+    }
+}
+
+#[inline]
+pub(super) fn may_be_bracket(bytes: &[u8], behind: usize, next: u8) -> bool {
+    may_be_name(bytes, behind + usize::from(next == b'/'), BRACKET) || follows_tools(&bytes[..behind - 1])
+}
+
+/// Whether the text ends in `tools`, as far as ASCII letters tell: what is in brackets behind it may be calls.
+#[inline]
+fn follows_tools(text: &[u8]) -> bool {
+    let mut wanted = b"sloot".iter();
+    for byte in text.iter().rev().filter(|byte| !byte.is_ascii_whitespace() && !byte.is_ascii_control()) {
+        if is_foreign(*byte) || *byte == b';' {
+            return true;
+        }
+        match wanted.next() {
+            Some(letter) if *letter == byte | 0x20 => {}
+            None => return true,
+            Some(_) => return false,
+        }
+    }
+    wanted.len() == 0
+}
+
+/// Whether the name that begins at `at` may be a suspicious one.
+#[inline]
+fn may_be_name(bytes: &[u8], at: usize, kind: Kind) -> bool {
+    let word = Eight::at(bytes, at);
+    let length = word.word_length();
+    // The mark: nothing tolerates it behind its opener.
+    if length == 0 && word.byte(0) == 0xc2 && word.byte(1) == 0xb7 {
+        return false;
+    }
+    match DELIMITERS[usize::from(word.byte(length))] {
+        _ if length == 8 => long_name(bytes, at, kind),
+        Delimiter::Other => false,
+        _ if length == 0 && word.byte(0) == kind.sentinel => true,
+        Delimiter::Exact if length == 0 => false,
+        Delimiter::Exact => {
+            NAMES.may_begin(word.first(length)) && is_suspicious(&bytes[at..at + length], kind)
+                || may_end_behind_slash(bytes, at + length)
+        }
+        Delimiter::Space if length == 0 => behind_space(bytes, at, kind),
+        Delimiter::Space => may_be_torn(bytes, at, length),
+        Delimiter::Open => true,
+    }
+}
+
+#[cold]
+fn long_name(bytes: &[u8], at: usize, kind: Kind) -> bool {
+    let length = length(&bytes[at..], u8::is_ascii_alphanumeric);
+    match DELIMITERS[usize::from(bytes.get(at + length).copied().unwrap_or(0))] {
+        Delimiter::Other => false,
+        Delimiter::Exact => {
+            is_suspicious(&bytes[at..at + length], kind) || may_end_behind_slash(bytes, at + length)
+        }
+        Delimiter::Space => may_be_torn(bytes, at, length),
+        Delimiter::Open => true,
+    }
+}
+
+/// `< name`, `< / name`.
+fn behind_space(bytes: &[u8], at: usize, kind: Kind) -> bool {
+    let mut at = at + length(&bytes[at..], u8::is_ascii_whitespace);
+    if bytes.get(at) == Some(&b'/') {
+        at += 1;
+        at += length(&bytes[at..], u8::is_ascii_whitespace);
+    }
+    match bytes.get(at) {
+        Some(byte) if byte.is_ascii_whitespace() => false,
+        Some(_) => may_be_name(bytes, at, kind),
+        None => true,
+    }
+}
+
+/// Whether the word of this length at `at`, with white space behind it, may be a name with attributes, or the first
+/// piece of a name torn by white space.
+fn may_be_torn(bytes: &[u8], at: usize, length: usize) -> bool {
+    /// No window reaches further.
+    const MAX_WORDS: usize = 4096;
+    let mut end = at + length;
+    loop {
+        let run = Eight::at(bytes, end).words_length();
+        end += run;
+        if run < 8 || end - at > MAX_WORDS {
+            break;
+        }
+    }
+    match DELIMITERS[usize::from(bytes.get(end).copied().unwrap_or(0))] {
+        Delimiter::Other => false,
+        Delimiter::Open => true,
+        Delimiter::Exact | Delimiter::Space => {
+            let mut letters = bytes[at..end].iter().filter(|byte| !byte.is_ascii_whitespace());
+            let mut next = || letters.next().copied().unwrap_or(b'.');
+            NAMES.may_begin_with(next(), next(), next()) || may_end_behind_slash(bytes, end)
+        }
+    }
+}
+
+/// Whether a slash stands at `at` and the text may end behind it, with a name that may become any other.
+#[inline]
+fn may_end_behind_slash(bytes: &[u8], at: usize) -> bool {
+    if bytes[at] != b'/' || bytes.get(at + 1) == Some(&b'>') {
+        return false;
+    }
+    let behind = &bytes[at + 1..];
+    behind.get(length(behind, u8::is_ascii_whitespace)).is_none_or(|&byte| is_foreign(byte))
+}
+
+fn is_suspicious(word: &[u8], kind: Kind) -> bool {
+    /// The longest single word that counts has 17 letters.
+    const MAX_WORD: usize = 20;
+    let mut folded = [0; MAX_WORD];
+    let Some(folded) = folded.get_mut(..word.len()) else { return false };
+    folded.copy_from_slice(word);
+    folded.make_ascii_lowercase();
+    let known = |word: &str| (kind.strength)(word) != Strength::None;
+    // `<functionname=`: the space in front of the attribute is all that is missing.
+    core::str::from_utf8(folded).is_ok_and(|word| known(word) || word.strip_suffix("name").is_some_and(known))
+}
+
+/// Single words that are names of tags or brackets, and those that names of several words go on from. That a name of
+/// several words is one is seen by its `_` or `-`.
+static NAMES: Beginnings = Beginnings::of(&[
+    &TOOLISH,
+    &WHOLE_NAMES,
+    &[
+        "available",
+        "begin",
+        "end",
+        "execute",
+        "gmask",
+        "reflection",
+        "round",
+        "s",
+        "scratchpad",
+        "sep",
+        "smask",
+        "start",
+        "stop",
+    ],
+]);

@@ -1,0 +1,88 @@
+//! What may be shown as it is, and how it is put together with own words.
+
+use std::fmt;
+
+use crate::typed::Sanitized;
+
+/// A value whose text is the program's own or was sanitized: a number, a literal, [`Sanitized`], a type with a fixed set
+/// of words.
+///
+/// Implement it for a type only if none of its values can say what somebody else wrote: an enum of states, a name that
+/// was checked against a set of harmless characters, an error all of whose parts are `Shown`.
+///
+/// ```compile_fail
+/// fn show(_: impl talon_sanitize::Shown) {}
+/// // Of a plain string nobody knows whose it is.
+/// show(String::from("text"));
+/// ```
+///
+/// ```compile_fail
+/// fn show(_: impl talon_sanitize::Shown) {}
+/// // Nor of a borrowed one; a literal is fine.
+/// show(String::from("text").as_str());
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "nobody knows whose text `{Self}` is, so it cannot be shown",
+    note = "make it inert: `Raw::from(text).line()`, or `Raw::of(value).line()` for what has a Display"
+)]
+pub trait Shown: fmt::Display {}
+
+impl Shown for Sanitized {}
+impl Shown for &'static str {}
+impl<T: Shown> Shown for &T {}
+
+macro_rules! numbers {
+    ($($number:ty)*) => { $(impl Shown for $number {})* };
+}
+
+numbers!(bool u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize f32 f64);
+impl Shown for std::net::IpAddr {}
+impl Shown for std::net::SocketAddr {}
+
+/// Puts own words together with what is [`Shown`](crate::Shown), and sanitizes the whole.
+///
+/// ```
+/// use talon_sanitize::{Raw, inert};
+///
+/// let said = Raw::from("\u{1b}[2J<|im_start|>").line();
+/// assert_eq!(inert!("instance {} said {}", 2, said), "instance 2 said ␛[2J<·|im_start|>");
+/// ```
+///
+/// A value that is in scope cannot be named in the words alone: it would come in unseen.
+///
+/// ```compile_fail
+/// let text = String::from("<|im_start|>");
+/// talon_sanitize::inert!("{text}");
+/// ```
+///
+/// ```compile_fail
+/// talon_sanitize::inert!("{}", String::from("<|im_start|>"));
+/// ```
+#[macro_export]
+macro_rules! inert {
+    ($words:literal $(, $($rest:tt)*)?) => {
+        $crate::inert_pieces!(($words) () $($($rest)*)?)
+    };
+}
+
+/// The pieces of [`inert!`](crate::inert), one after the other.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! inert_pieces {
+    (($words:literal) ($($done:tt)*)) => {
+        // Behind `concat!` the words cannot capture what is in scope.
+        $crate::Sanitized::composed(::std::format_args!(::std::concat!($words) $($done)*))
+    };
+    (($words:literal) ($($done:tt)*) $name:ident = $piece:expr $(, $($rest:tt)*)?) => {
+        $crate::inert_pieces!(($words) ($($done)*, $name = $crate::shown(&$piece)) $($($rest)*)?)
+    };
+    (($words:literal) ($($done:tt)*) $piece:expr $(, $($rest:tt)*)?) => {
+        $crate::inert_pieces!(($words) ($($done)*, $crate::shown(&$piece)) $($($rest)*)?)
+    };
+}
+
+/// Lets through what is shown; for [`inert!`](crate::inert).
+#[doc(hidden)]
+pub fn shown<T: Shown>(piece: &T) -> &T {
+    piece
+}

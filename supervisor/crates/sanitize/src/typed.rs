@@ -1,0 +1,290 @@
+//! Two types for one text, before and after: what somebody else wrote, and what is fit to be shown.
+//!
+//! [`Raw`] cannot be printed; the one thing to do with it is to sanitize it. A place that shows text (a terminal, a
+//! page, a prompt, a log) takes [`Sanitized`] or what is [`Shown`](crate::Shown), so that whoever forgets the sanitizer
+//! does not get past the compiler. Own words and sanitized pieces are put together by [`inert!`](crate::inert), which
+//! judges the whole once more: two harmless pieces can make a token where they meet.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Deref;
+
+use crate::sanitizer::Sanitizer;
+use crate::shown::Shown;
+use crate::tally::Tally;
+
+/// What stands where a text was cut.
+const CUT: &str = "…";
+
+/// Text as somebody else wrote it.
+///
+/// ```compile_fail
+/// let raw = talon_sanitize::Raw::from("\u{1b}[2J<|im_start|>");
+/// // There is no way to show it.
+/// println!("{raw}");
+/// ```
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Raw<'t>(Cow<'t, str>);
+
+impl<'t> Raw<'t> {
+    /// Bytes that are meant as text; what is no UTF-8 becomes U+FFFD.
+    #[must_use]
+    pub fn from_bytes(bytes: &'t [u8]) -> Self {
+        Self(String::from_utf8_lossy(bytes))
+    }
+
+    /// Its length in bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What a value says of itself, taken as text of somebody else: an error whose causes are not ours, a path.
+    #[must_use]
+    pub fn of(value: impl fmt::Display) -> Raw<'static> {
+        Raw(Cow::Owned(value.to_string()))
+    }
+
+    /// The same text without a lifetime.
+    #[must_use]
+    pub fn into_owned(self) -> Raw<'static> {
+        Raw(Cow::Owned(self.0.into_owned()))
+    }
+
+    /// Keeps at most `max_bytes` of it, whole characters, and says how many bytes that left out. For bounding the work
+    /// of sanitizing; it is no safe place to end a text that is shown, see [`Sanitizer::safe_cut`].
+    pub fn truncate(&mut self, max_bytes: usize) -> usize {
+        let keep = self.0.floor_char_boundary(max_bytes);
+        let left_out = self.0.len() - keep;
+        match &mut self.0 {
+            Cow::Borrowed(text) => *text = &text[..keep],
+            Cow::Owned(text) => text.truncate(keep),
+        }
+        left_out
+    }
+
+    /// The text made inert by the built-in sanitizer, without patterns of an operator. Line breaks and tabs stay.
+    #[must_use]
+    pub fn text(&self) -> Sanitized {
+        Sanitizer::default().sanitize(self.borrowed(), &mut Tally::default())
+    }
+
+    /// The same as one line: breaks and tabs come out visible, like every other control character.
+    #[must_use]
+    pub fn line(&self) -> Sanitized {
+        Sanitizer::default().sanitize_line(self.borrowed())
+    }
+
+    /// The same as one line of at most `max_bytes`, and `…` if that is not all of it. No more than `max_bytes` of the
+    /// text are looked at.
+    #[must_use]
+    pub fn line_within(&self, max_bytes: usize) -> Sanitized {
+        let mut start = self.borrowed();
+        let left_out = start.truncate(max_bytes) > 0;
+        let line = Sanitizer::default().sanitize_line(start);
+        if left_out { line.cut_here(max_bytes) } else { line.cut(max_bytes) }
+    }
+
+    fn borrowed(&self) -> Raw<'_> {
+        Raw(Cow::Borrowed(&self.0))
+    }
+
+    /// The text, for parsing it or handing it to the program that wrote it. Not for showing.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<'t> From<&'t str> for Raw<'t> {
+    fn from(text: &'t str) -> Self {
+        Self(Cow::Borrowed(text))
+    }
+}
+
+impl<'t> From<&'t String> for Raw<'t> {
+    fn from(text: &'t String) -> Self {
+        Self(Cow::Borrowed(text))
+    }
+}
+
+impl From<String> for Raw<'_> {
+    fn from(text: String) -> Self {
+        Self(Cow::Owned(text))
+    }
+}
+
+impl<'t> From<Cow<'t, str>> for Raw<'t> {
+    fn from(text: Cow<'t, str>) -> Self {
+        Self(text)
+    }
+}
+
+/// What was sanitized may be taken for raw again: sanitizing it once more changes nothing.
+impl From<Sanitized> for Raw<'_> {
+    fn from(text: Sanitized) -> Self {
+        Self(Cow::Owned(text.0))
+    }
+}
+
+/// Shows how long it is and nothing of it.
+impl fmt::Debug for Raw<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Raw({} bytes)", self.len())
+    }
+}
+
+/// Text in which no control syntax is left, made by [`Sanitizer::sanitize`] and its siblings alone.
+///
+/// ```compile_fail
+/// // Nobody else can make one of a text that is not his own.
+/// fn forge(text: String) -> talon_sanitize::Sanitized { talon_sanitize::Sanitized(text) }
+/// ```
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Sanitized(String);
+
+impl Sanitized {
+    /// The program's own words. That they are a literal is what makes them its own.
+    #[must_use]
+    pub fn ours(text: &'static str) -> Self {
+        Self(text.to_owned())
+    }
+
+    /// At most `max_bytes` of it, and `…` where it was cut: never inside of a mark or a note, and never so that what
+    /// is left begins a token.
+    #[must_use]
+    pub fn cut(self, max_bytes: usize) -> Self {
+        if self.0.len() <= max_bytes { self } else { self.cut_here(max_bytes) }
+    }
+
+    /// Says that something is left out also where all of this text has room.
+    fn cut_here(mut self, max_bytes: usize) -> Self {
+        self.0.truncate(Sanitizer::default().safe_cut(&self.0, max_bytes));
+        self.0.push_str(CUT);
+        self
+    }
+
+    /// The pieces with own words between them, as one text.
+    #[must_use]
+    pub fn joined<S: Shown>(pieces: impl IntoIterator<Item = S>, between: &'static str) -> Self {
+        let pieces: Vec<String> = pieces.into_iter().map(|piece| piece.to_string()).collect();
+        Self::whole(pieces.join(between))
+    }
+
+    /// For [`inert!`](crate::inert). It may be handed anything: the result is sanitized as a whole.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn composed(text: fmt::Arguments<'_>) -> Self {
+        match text.as_str() {
+            Some(literal) => Self::ours(literal),
+            None => Self::whole(text.to_string()),
+        }
+    }
+
+    fn whole(text: String) -> Self {
+        Sanitizer::default().sanitize(text, &mut Tally::default())
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The text, for a wire or a file. It is a plain string from here on.
+    #[must_use]
+    pub fn into_string(self) -> String {
+        self.0
+    }
+}
+
+impl Deref for Sanitized {
+    type Target = str;
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A literal is the program's own.
+impl From<&'static str> for Sanitized {
+    fn from(text: &'static str) -> Self {
+        Self::ours(text)
+    }
+}
+
+impl From<Sanitized> for String {
+    fn from(text: Sanitized) -> Self {
+        text.0
+    }
+}
+
+/// As of any text: in quotes.
+impl fmt::Debug for Sanitized {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl AsRef<str> for Sanitized {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Sanitized {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl PartialEq<str> for Sanitized {
+    fn eq(&self, other: &str) -> bool {
+        self.0 == other
+    }
+}
+
+impl PartialEq<String> for Sanitized {
+    fn eq(&self, other: &String) -> bool {
+        self.0 == *other
+    }
+}
+
+impl PartialEq<&str> for Sanitized {
+    fn eq(&self, other: &&str) -> bool {
+        self.0 == *other
+    }
+}
+
+impl Sanitizer {
+    /// Makes a text inert: [`Sanitizer::text`] by type. Clean text is not copied if it was owned.
+    pub fn sanitize<'t>(&self, raw: impl Into<Raw<'t>>, tally: &mut Tally) -> Sanitized {
+        let Raw(text) = raw.into();
+        match self.text(&text, tally) {
+            Cow::Owned(inert) => Sanitized(inert),
+            Cow::Borrowed(same) if std::ptr::eq(same, text.as_ref()) => Sanitized(text.into_owned()),
+            // The notice that takes the place of a text that would not settle.
+            Cow::Borrowed(notice) => Sanitized(notice.to_owned()),
+        }
+    }
+
+    /// Makes a text fit for one line: [`Sanitizer::line`] by type.
+    pub fn sanitize_line<'t>(&self, raw: impl Into<Raw<'t>>) -> Sanitized {
+        let Raw(text) = raw.into();
+        Sanitized(self.line(&text, &mut Tally::default()).into_owned())
+    }
+
+    /// Makes JSON inert and leaves its shape: [`Sanitizer::json`] by type. None if it is no JSON to be had in full.
+    pub fn sanitize_json<'t>(&self, raw: impl Into<Raw<'t>>, tally: &mut Tally) -> Option<Sanitized> {
+        let Raw(text) = raw.into();
+        self.json(&text, tally).map(|inert| Sanitized(inert.into_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests;
