@@ -1,0 +1,159 @@
+//! What plugins keep: small values under keys, a namespace for each plugin.
+
+use async_trait::async_trait;
+
+use crate::error::{Error, Resource};
+use crate::id::{Key, PluginId};
+use crate::limits::{DEFAULT_QUOTA_BYTES, DEFAULT_QUOTA_KEYS, MAX_VALUE_BYTES, size};
+use crate::page::{Page, PageRequest};
+
+/// The plugins' key-values. Whoever serves it decides which plugin is asking; nothing here does.
+///
+/// What a method returns `Ok` for is on the disk: it survives the end of every process, and of the power.
+#[async_trait]
+pub trait KeyValues: Send + Sync {
+    /// The value of a key, `None` if there is none.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    async fn get(&self, plugin: &PluginId, key: &Key) -> Result<Option<Vec<u8>>, Error>;
+
+    /// Gives a key a value.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a value that is too large, [`Error::Quota`], [`Error::Full`].
+    async fn set(&self, namespace: &Namespace, key: &Key, value: Vec<u8>) -> Result<(), Error>;
+
+    /// Removes a key; says whether it was there.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    async fn delete(&self, plugin: &PluginId, key: &Key) -> Result<bool, Error>;
+
+    /// The keys that begin with `prefix`, in the order of their bytes.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a page token of another request.
+    async fn keys(&self, plugin: &PluginId, prefix: &str, page: &PageRequest) -> Result<Page<Key>, Error>;
+
+    /// Gives a key the value `value` (`None`: removes it) if it has the value `expected` (`None`: if it is not there).
+    ///
+    /// # Errors
+    /// As [`KeyValues::set`].
+    async fn compare_and_set(
+        &self,
+        namespace: &Namespace,
+        key: &Key,
+        expected: Option<Vec<u8>>,
+        value: Option<Vec<u8>>,
+    ) -> Result<Swap, Error>;
+
+    /// Forgets everything of a plugin; says how much that was.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    async fn purge(&self, plugin: &PluginId) -> Result<Usage, Error>;
+
+    /// How much a plugin keeps.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    async fn usage(&self, plugin: &PluginId) -> Result<Usage, Error>;
+
+    /// The plugins that keep something, in the order of their ids, and how much.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a page token of another request.
+    async fn plugins(&self, page: &PageRequest) -> Result<Page<(PluginId, Usage)>, Error>;
+}
+
+/// A plugin that may write, and how much.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Namespace {
+    /// Whose namespace.
+    pub plugin: PluginId,
+    /// How much it may keep.
+    pub quota: Quota,
+}
+
+impl Namespace {
+    /// A plugin's namespace with the default quota.
+    #[must_use]
+    pub fn of(plugin: PluginId) -> Self {
+        Self { plugin, quota: Quota::default() }
+    }
+}
+
+/// How much a plugin may keep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quota {
+    /// Bytes of keys and values together.
+    pub bytes: u64,
+    /// Keys.
+    pub keys: u64,
+}
+
+impl Default for Quota {
+    fn default() -> Self {
+        Self { bytes: DEFAULT_QUOTA_BYTES, keys: DEFAULT_QUOTA_KEYS }
+    }
+}
+
+/// How much a plugin keeps.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Bytes of keys and values together.
+    pub bytes: u64,
+    /// Keys.
+    pub keys: u64,
+}
+
+impl Usage {
+    /// What it becomes when a key gets another value. Only what grows can be refused: after a quota was lowered, a
+    /// plugin above it can still make room.
+    pub(crate) fn with(
+        self,
+        namespace: &Namespace,
+        key: &Key,
+        old: Option<u64>,
+        new: Option<u64>,
+    ) -> Result<Self, Error> {
+        let cost = |value: Option<u64>| value.map_or(0, |bytes| bytes + key.as_bytes().len() as u64);
+        let then = Self {
+            bytes: (self.bytes + cost(new)).saturating_sub(cost(old)),
+            keys: (self.keys + u64::from(new.is_some())).saturating_sub(u64::from(old.is_some())),
+        };
+        let Quota { bytes, keys } = namespace.quota;
+        let refuse = |resource, used, limit, wanted| {
+            Err(Error::Quota { plugin: namespace.plugin.clone(), resource, used, limit, wanted })
+        };
+        if then.bytes > bytes && then.bytes > self.bytes {
+            return refuse(Resource::Bytes, self.bytes, bytes, then.bytes);
+        }
+        if then.keys > keys && then.keys > self.keys {
+            return refuse(Resource::Keys, self.keys, keys, then.keys);
+        }
+        Ok(then)
+    }
+}
+
+/// What [`KeyValues::compare_and_set`] found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Swap {
+    /// The value was the expected one and is now the new one.
+    Done,
+    /// It was this one, `None` if there was none, and still is.
+    Lost(Option<Vec<u8>>),
+}
+
+pub(crate) fn check_value(value: &[u8]) -> Result<(), Error> {
+    size("a value", value.len(), MAX_VALUE_BYTES)
+}
+
+/// The keys from here on, without end, do not begin with the prefix any more; `None` if there are no such keys.
+pub(crate) fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|&byte| byte < u8::MAX)?;
+    let mut end = prefix[..=last].to_vec();
+    end[last] += 1;
+    Some(end)
+}

@@ -1,0 +1,95 @@
+//! Every limit of the store, each with its reason. What goes beyond one is refused as
+//! [`Error::Invalid`] before an engine sees it, except for quotas, which are
+//! [`Error::Quota`].
+
+use crate::error::Error;
+
+/// The longest plugin id. It is also the name of a directory and of a socket, whose whole path the kernel limits
+/// to 107 bytes.
+pub const MAX_PLUGIN_ID_BYTES: usize = 64;
+/// The longest key. Long enough for a path or a digest with words around it, short enough that an index page
+/// holds several.
+pub const MAX_KEY_BYTES: usize = 512;
+/// The largest value: what a plugin keeps is state, not files, and a group of commits must fit into memory.
+pub const MAX_VALUE_BYTES: usize = 1024 * 1024;
+/// What a plugin may keep when nobody says otherwise, keys included. See [`Quota`](crate::Quota).
+pub const DEFAULT_QUOTA_BYTES: u64 = 64 * 1024 * 1024;
+/// How many keys a plugin may keep when nobody says otherwise.
+pub const DEFAULT_QUOTA_KEYS: u64 = 100_000;
+
+/// The largest page. A caller who asks for more gets this many, and a token for the rest.
+pub const MAX_PAGE_ITEMS: u32 = 1_000;
+/// The page of somebody who asks for 0.
+pub const DEFAULT_PAGE_ITEMS: u32 = 100;
+/// A page of messages ends early when its contents reach this size, since one message may be
+/// [`MAX_CONTENT_BYTES`] long and a thousand of them would not fit into memory.
+pub const MAX_PAGE_BYTES: usize = 4 * 1024 * 1024;
+/// How deep a ranked search can be paged. Ranks are computed anew for every page, so a page far behind costs as
+/// much as all before it; whoever wants more than this should ask more precisely.
+pub const MAX_SEARCH_DEPTH: u32 = 10_000;
+
+/// The longest content of a message. More than any model takes in one.
+pub const MAX_CONTENT_BYTES: usize = 1024 * 1024;
+/// The longest content of a memory. It is a fact that is written into prompts, not a document; and a recall compares a
+/// few hundred.
+pub const MAX_MEMORY_BYTES: usize = 64 * 1024;
+/// The longest JSON of a message's tool calls, and of its results.
+pub const MAX_TOOL_JSON_BYTES: usize = 1024 * 1024;
+/// How many messages one append takes. A turn with its tool calls is a dozen.
+pub const MAX_APPEND: usize = 256;
+/// The longest name: sender, channel, model, source, tag, plugin or action of a step.
+pub const MAX_NAME_BYTES: usize = 256;
+/// How many entries a session's metadata has.
+pub const MAX_METADATA_ENTRIES: usize = 64;
+/// The longest value in a session's metadata.
+pub const MAX_METADATA_VALUE_BYTES: usize = 4 * 1024;
+/// How many tags a memory has.
+pub const MAX_TAGS: usize = 32;
+/// How many steps a workflow has. A longer one is a program, and no model recalls it whole.
+pub const MAX_STEPS: usize = 64;
+/// The longest trigger, outcome and search text.
+pub const MAX_QUERY_BYTES: usize = 8 * 1024;
+
+/// Only this many words of a text are found by a search. PostgreSQL counts positions to 16,383 and no further, and
+/// both engines shall find the same.
+pub const MAX_INDEXED_WORDS: usize = 16_000;
+/// Only so many bytes of words are found: PostgreSQL keeps less than a megabyte of them for one text.
+pub const MAX_INDEXED_BYTES: usize = 512 * 1024;
+/// A longer word is indexed by its beginning. PostgreSQL refuses words of 2,046 bytes; no language has one.
+pub const MAX_WORD_CHARS: usize = 64;
+/// How many words of a query count. Each is a look into the index.
+pub const MAX_QUERY_WORDS: usize = 64;
+/// How many workflows a recall compares closely. The index has put the likely ones first.
+pub const MAX_RECALL_CANDIDATES: u32 = 200;
+/// How many workflows a recall returns at most: they are written into a prompt.
+pub const MAX_RECALLED: usize = 20;
+
+/// Refuses a text that is empty or too long, or holds characters that no name has.
+pub(crate) fn name(what: &'static str, text: &str) -> Result<(), Error> {
+    if text.is_empty() || text.len() > MAX_NAME_BYTES {
+        return Err(Error::invalid(
+            what,
+            format!("must have 1 to {MAX_NAME_BYTES} bytes, not {}", text.len()),
+        ));
+    }
+    if text.chars().any(char::is_control) {
+        return Err(Error::invalid(what, "must not hold control characters"));
+    }
+    Ok(())
+}
+
+/// Refuses what is longer than `limit` bytes.
+pub(crate) fn size(what: &'static str, bytes: usize, limit: usize) -> Result<(), Error> {
+    if bytes > limit {
+        return Err(Error::invalid(what, format!("must have at most {limit} bytes, not {bytes}")));
+    }
+    Ok(())
+}
+
+/// Refuses more than `limit` of something.
+pub(crate) fn count(what: &'static str, items: usize, limit: usize) -> Result<(), Error> {
+    if items > limit {
+        return Err(Error::invalid(what, format!("must be at most {limit}, not {items}")));
+    }
+    Ok(())
+}

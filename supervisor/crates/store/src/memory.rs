@@ -1,0 +1,152 @@
+//! What is known for longer than a conversation: facts, preferences, and workflows that succeeded.
+
+mod query;
+mod workflow;
+
+use std::collections::BTreeSet;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::id::MemoryId;
+use crate::limits::{MAX_MEMORY_BYTES, MAX_TAGS, count, name, size};
+use crate::page::{Page, PageRequest};
+use crate::time::Timestamp;
+
+pub use query::{Forget, MemoryQuery, Recalled};
+pub(crate) use query::{by_similarity, check_query, check_recall};
+pub use workflow::{Remembered, Step, Workflow};
+
+/// The tag of workflows, and of nothing else.
+pub const WORKFLOW_TAG: &str = "workflow";
+
+/// The memories.
+#[async_trait]
+pub trait Memory: Send + Sync {
+    /// Keeps a memory. A workflow that is known already, with this trigger and these steps, is counted instead.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`].
+    async fn remember(&self, memory: NewMemory) -> Result<Remembered, Error>;
+
+    /// A memory, `None` if there is none.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    async fn get(&self, id: MemoryId) -> Result<Option<StoredMemory>, Error>;
+
+    /// The memories that fit, best first; without a text, newest first.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a text without words.
+    async fn search(&self, query: &MemoryQuery, page: &PageRequest) -> Result<Page<StoredMemory>, Error>;
+
+    /// The workflows whose trigger and steps are similar to a request, most similar first.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a request that is too long.
+    async fn recall(&self, request: &str, limit: usize) -> Result<Vec<Recalled>, Error>;
+
+    /// Forgets; says how many memories.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    async fn forget(&self, what: &Forget) -> Result<u64, Error>;
+
+    /// Takes in a memory as it was elsewhere, with its id and times; says whether it was new. One that is there
+    /// already, by its id or as the same workflow, stays as it is.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`].
+    async fn import(&self, memory: StoredMemory) -> Result<bool, Error>;
+}
+
+/// What is to be remembered.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NewMemory {
+    /// What is known. A workflow may leave this empty: it is then told by its trigger and steps.
+    pub content: String,
+    /// Words to find it by; any order, no doubles.
+    pub tags: BTreeSet<String>,
+    /// Where it comes from: a session, a person, an import.
+    pub source: String,
+    /// What was done, if this is a workflow; it then gets the tag of workflows.
+    pub workflow: Option<Workflow>,
+}
+
+impl NewMemory {
+    /// A workflow that succeeded or failed.
+    #[must_use]
+    pub fn workflow(workflow: Workflow, source: impl Into<String>) -> Self {
+        Self { workflow: Some(workflow), source: source.into(), ..Self::default() }
+    }
+
+    /// The memory as it is kept.
+    pub(crate) fn checked(self, now: Timestamp) -> Result<StoredMemory, Error> {
+        let Self { mut content, mut tags, source, workflow } = self;
+        if let Some(workflow) = &workflow {
+            tags.insert(WORKFLOW_TAG.to_owned());
+            if content.is_empty() {
+                content = workflow.told();
+            }
+        }
+        let id = MemoryId::generate();
+        let memory =
+            StoredMemory { id, content, tags, source, workflow, created_at: now, count: 1, last_used: now };
+        memory.check()?;
+        Ok(memory)
+    }
+}
+
+/// A memory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredMemory {
+    /// Its id.
+    pub id: MemoryId,
+    /// What is known.
+    pub content: String,
+    /// Words to find it by.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub tags: BTreeSet<String>,
+    /// Where it comes from.
+    pub source: String,
+    /// What was done, if this is a workflow.
+    #[serde(flatten)]
+    pub workflow: Option<Workflow>,
+    /// When it was first known.
+    pub created_at: Timestamp,
+    /// How often it was recorded: more than once for a workflow that was done again.
+    pub count: u64,
+    /// When it was last recorded.
+    pub last_used: Timestamp,
+}
+
+impl StoredMemory {
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.content.is_empty() {
+            return Err(Error::invalid("a memory's content", "must not be empty"));
+        }
+        size("a memory's content", self.content.len(), MAX_MEMORY_BYTES)?;
+        name("a memory's source", &self.source)?;
+        count("a memory's tags", self.tags.len(), MAX_TAGS)?;
+        self.tags.iter().try_for_each(|tag| name("a tag", tag))?;
+        if self.workflow.is_some() != self.tags.contains(WORKFLOW_TAG) {
+            let why = format!(
+                "is the tag of memories that have a trigger and steps, and of those alone: `{WORKFLOW_TAG}`"
+            );
+            return Err(Error::invalid("this tag", why));
+        }
+        if i64::try_from(self.count).is_err() {
+            return Err(Error::invalid("a memory's count", "is too large"));
+        }
+        self.workflow.as_ref().map_or(Ok(()), Workflow::check)
+    }
+
+    /// What a search finds it by. Tags are no part of it: they have filters of their own.
+    pub(crate) fn searched(&self) -> String {
+        self.workflow
+            .as_ref()
+            .map_or_else(|| self.content.clone(), |workflow| format!("{}\n{}", self.content, workflow.told()))
+    }
+}

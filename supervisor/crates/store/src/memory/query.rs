@@ -1,0 +1,86 @@
+//! What memories are found, recalled and forgotten by.
+
+use std::collections::BTreeSet;
+
+use super::StoredMemory;
+use crate::error::Error;
+use crate::id::MemoryId;
+use crate::limits::{MAX_QUERY_BYTES, MAX_RECALLED, MAX_TAGS, count, name, size};
+use crate::search::Features;
+use crate::time::Timestamp;
+
+/// A workflow that shares less than this with a request is not recalled: it would only distract the model. Requests
+/// about one of the same tools share a tenth; about the same thing in other words, a quarter.
+const MIN_SIMILARITY: f64 = 0.12;
+
+/// Which memories. Everything that is set has to hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MemoryQuery {
+    /// All these words are in the memory, as in [`SessionQuery::text`](crate::SessionQuery::text).
+    pub text: Option<String>,
+    /// It has all these tags.
+    pub tags: Vec<String>,
+    /// It comes from there.
+    pub source: Option<String>,
+}
+
+/// A workflow that resembles a request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recalled {
+    /// The workflow.
+    pub memory: StoredMemory,
+    /// How similar it is: 1 is the same, 0 has nothing in common.
+    pub similarity: f64,
+}
+
+/// What is to be forgotten.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Forget {
+    /// This memory.
+    Id(MemoryId),
+    /// All with this tag.
+    Tag(String),
+    /// All that were last recorded before this time.
+    NotUsedSince(Timestamp),
+}
+
+/// The tags asked for, each once: they are counted.
+pub(crate) fn check_query(query: &MemoryQuery) -> Result<BTreeSet<String>, Error> {
+    count("the tags of a search", query.tags.len(), MAX_TAGS)?;
+    query.tags.iter().try_for_each(|tag| name("a tag", tag))?;
+    query.source.as_deref().map_or(Ok(()), |source| name("a memory's source", source))?;
+    Ok(query.tags.iter().cloned().collect())
+}
+
+pub(crate) fn check_recall(request: &str) -> Result<(), Error> {
+    size("a request", request.len(), MAX_QUERY_BYTES)
+}
+
+/// The most similar of the workflows that an index has proposed. Both engines propose, and this alone decides, so that
+/// they recall the same.
+pub(crate) fn by_similarity(request: &str, candidates: Vec<StoredMemory>, limit: usize) -> Vec<Recalled> {
+    let wanted = Features::of(request);
+    let mut recalled: Vec<Recalled> = candidates
+        .into_iter()
+        .filter_map(|memory| {
+            let workflow = memory.workflow.as_ref()?;
+            // A request need not name the tools; one that does names them in the trigger's stead.
+            let trigger = wanted.similarity(&Features::of(&workflow.trigger));
+            let whole = wanted.similarity(&Features::of(&workflow.told()));
+            let similarity = trigger.max(whole);
+            (similarity >= MIN_SIMILARITY).then_some(Recalled { memory, similarity })
+        })
+        .collect();
+    recalled.sort_by(|a, b| {
+        let by_use = || (b.memory.count, b.memory.last_used).cmp(&(a.memory.count, a.memory.last_used));
+        b.similarity.total_cmp(&a.similarity).then_with(by_use)
+    });
+    recalled.truncate(limit.min(MAX_RECALLED));
+    recalled
+}
+
+impl Forget {
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if let Self::Tag(tag) = self { name("a tag", tag) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,100 @@
+//! Workflows: what was done for a request, step by step.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::StoredMemory;
+use crate::error::Error;
+use crate::limits::{MAX_NAME_BYTES, MAX_QUERY_BYTES, MAX_STEPS, count, name, size};
+use crate::search::fold;
+
+/// What was done for a request.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workflow {
+    /// What the request was.
+    pub trigger: String,
+    /// What was done, in order.
+    pub steps: Vec<Step>,
+    /// What came of it.
+    pub outcome: String,
+}
+
+/// One step of a workflow.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// Whose action.
+    pub plugin: String,
+    /// Which action.
+    pub action: String,
+    /// Its place among the steps, from 1.
+    pub order: u32,
+}
+
+impl Step {
+    /// A step.
+    #[must_use]
+    pub fn new(plugin: impl Into<String>, action: impl Into<String>, order: u32) -> Self {
+        Self { plugin: plugin.into(), action: action.into(), order }
+    }
+}
+
+/// What [`Memory::remember`](super::Memory::remember) did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remembered {
+    /// The memory as it is now.
+    pub memory: StoredMemory,
+    /// Whether it was not there before.
+    pub new: bool,
+}
+
+impl Workflow {
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.trigger.trim().is_empty() || self.steps.is_empty() {
+            return Err(Error::invalid("a workflow", "must have a trigger and steps"));
+        }
+        size("a workflow's trigger", self.trigger.len(), MAX_QUERY_BYTES)?;
+        size("a workflow's outcome", self.outcome.len(), MAX_NAME_BYTES)?;
+        count("a workflow's steps", self.steps.len(), MAX_STEPS)?;
+        for step in &self.steps {
+            name("a step's plugin", &step.plugin)?;
+            name("a step's action", &step.action)?;
+        }
+        if !self.steps.windows(2).all(|pair| pair[0].order < pair[1].order) {
+            return Err(Error::invalid(
+                "a workflow's steps",
+                "must be in their order, each with a higher number",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The same trigger and steps have the same one. Capitals, accents and spaces of the trigger do not count, nor do
+    /// gaps between the orders of the steps.
+    pub(crate) fn fingerprint(&self) -> [u8; 32] {
+        let mut digest = Sha256::new();
+        for word in fold(&self.trigger).split_whitespace() {
+            digest.update(word.as_bytes());
+            digest.update([0]);
+        }
+        for step in &self.steps {
+            // Names hold no control characters, so these separators cannot be part of one.
+            digest.update([1]);
+            digest.update(step.plugin.as_bytes());
+            digest.update([2]);
+            digest.update(step.action.as_bytes());
+        }
+        digest.finalize().into()
+    }
+
+    /// In words, for a memory without other content, and for the search.
+    pub(crate) fn told(&self) -> String {
+        let mut text = self.trigger.clone();
+        for step in &self.steps {
+            text.push('\n');
+            text.push_str(&step.plugin);
+            text.push(' ');
+            text.push_str(&step.action);
+        }
+        text
+    }
+}

@@ -1,0 +1,75 @@
+//! From PostgreSQL's errors to ours.
+
+use std::error::Error as StdError;
+use std::time::Duration;
+
+use deadpool_postgres::PoolError;
+use tokio_postgres::error::SqlState;
+
+use super::settings::MAX_LOCK;
+use crate::error::Error;
+
+impl From<tokio_postgres::Error> for Error {
+    fn from(error: tokio_postgres::Error) -> Self {
+        let Some(code) = error.code() else {
+            // Without a code it was not the server that spoke: the connection broke, or we asked wrongly.
+            return if error.is_closed() || is_io(&error) {
+                gone(chain(&error))
+            } else {
+                Self::Engine(error.into())
+            };
+        };
+        match code {
+            &SqlState::DISK_FULL => Self::Full(error.into()),
+            &SqlState::DATA_CORRUPTED | &SqlState::INDEX_CORRUPTED => Self::Corrupt(error.into()),
+            &SqlState::LOCK_NOT_AVAILABLE | &SqlState::T_R_DEADLOCK_DETECTED => Self::Busy(MAX_LOCK),
+            // 57P: the server is being started or shut down. 53300: it has no connection left.
+            code if code.code().starts_with("57P") || code == &SqlState::TOO_MANY_CONNECTIONS => {
+                gone(chain(&error))
+            }
+            // It went back to being a standby, or was one.
+            &SqlState::READ_ONLY_SQL_TRANSACTION => gone(chain(&error)),
+            _ => Self::Engine(error.into()),
+        }
+    }
+}
+
+/// The gate knows when the next attempt is.
+fn gone(reason: String) -> Error {
+    Error::Unavailable { reason, retry_in: Duration::ZERO }
+}
+
+fn is_io(error: &tokio_postgres::Error) -> bool {
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        if error.is::<std::io::Error>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+/// What a pool could not do, with its cause.
+pub(super) fn told(error: &PoolError) -> String {
+    match error {
+        PoolError::Timeout(_) => "it does not answer".to_owned(),
+        PoolError::Backend(error) => chain(error),
+        other => chain(other),
+    }
+}
+
+/// An error with its causes in one line.
+pub(super) fn chain(error: &dyn StdError) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.ends_with(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,94 @@
+//! Keeps calls from a server that is not there: one attempt from time to time, and everybody else fails at once.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::error::Error;
+
+/// The first wait after a failure: a server that restarts is back soon.
+const FIRST: Duration = Duration::from_millis(100);
+/// The longest. A server that comes back is found this late at most.
+const LONGEST: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Default)]
+pub(super) struct Gate(Mutex<Option<Down>>);
+
+#[derive(Debug)]
+struct Down {
+    reason: String,
+    wait: Duration,
+    retry_at: Instant,
+}
+
+impl Gate {
+    /// Lets a call through, unless the server was just found to be gone. Of the calls that come when it is time for
+    /// another attempt, one is let through.
+    pub(super) fn ask(&self) -> Result<(), Error> {
+        let mut down = self.lock();
+        let Some(down) = &mut *down else { return Ok(()) };
+        let now = Instant::now();
+        if now < down.retry_at {
+            return Err(Error::Unavailable { reason: down.reason.clone(), retry_in: down.retry_at - now });
+        }
+        down.retry_at = now + down.wait;
+        Ok(())
+    }
+
+    pub(super) fn failed(&self, reason: &str) -> Error {
+        let mut down = self.lock();
+        let wait = down.as_ref().map_or(FIRST, |before| (before.wait * 2).min(LONGEST));
+        if down.is_none() {
+            tracing::warn!(reason, "the database server cannot be reached");
+        }
+        *down = Some(Down { reason: reason.to_owned(), wait, retry_at: Instant::now() + wait });
+        Error::Unavailable { reason: reason.to_owned(), retry_in: wait }
+    }
+
+    pub(super) fn opened(&self) {
+        if self.lock().take().is_some() {
+            tracing::info!("the database server is back");
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Down>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn retry_in(gate: &Gate) -> Option<Duration> {
+        match gate.ask() {
+            Err(Error::Unavailable { retry_in, reason }) => {
+                assert_eq!(reason, "gone");
+                Some(retry_in)
+            }
+            _ => None,
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_attempt_at_a_time_is_let_through_and_later_each_time() {
+        let gate = Gate::default();
+        assert_eq!(retry_in(&gate), None);
+        let mut waited = Vec::new();
+        for _ in 0..8 {
+            gate.failed("gone");
+            let wait = retry_in(&gate).expect("it was just found to be gone");
+            tokio::time::advance(wait).await;
+            assert_eq!(retry_in(&gate), None);
+            assert!(retry_in(&gate).is_some(), "another attempt is on its way");
+            waited.push(wait);
+        }
+        assert_eq!(waited[..3], [FIRST, FIRST * 2, FIRST * 4]);
+        assert_eq!(waited[7], LONGEST);
+        gate.opened();
+        assert_eq!(retry_in(&gate), None);
+        gate.failed("gone");
+        assert_eq!(retry_in(&gate), Some(FIRST));
+    }
+}

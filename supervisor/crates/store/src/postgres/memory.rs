@@ -1,0 +1,223 @@
+//! Memories in PostgreSQL.
+
+use async_trait::async_trait;
+use deadpool_postgres::GenericClient;
+use tokio_postgres::Row;
+
+use super::{PostgresStore, signed, unsigned, words};
+use crate::error::Error;
+use crate::id::MemoryId;
+use crate::limits::MAX_RECALL_CANDIDATES;
+use crate::memory::{
+    Forget, Memory, MemoryQuery, NewMemory, Recalled, Remembered, StoredMemory, Workflow, by_similarity,
+    check_query, check_recall,
+};
+use crate::page::{Filling, Page, PageRequest};
+use crate::search::{Query, stems};
+use crate::time::Timestamp;
+
+/// What [`memory`] reads.
+macro_rules! columns {
+    () => {
+        "id, content, source, workflow, count, created_at, last_used, tags"
+    };
+}
+
+#[async_trait]
+impl Memory for PostgresStore {
+    async fn remember(&self, new: NewMemory) -> Result<Remembered, Error> {
+        let memory = new.checked(Timestamp::now())?;
+        let mut client = self.client().await?;
+        let remembered = async {
+            let transaction = client.transaction().await?;
+            let again = "ON CONFLICT (fingerprint) DO UPDATE SET count = memories.count + 1,
+                last_used = excluded.last_used, workflow = excluded.workflow";
+            let rows = insert(&transaction, &memory, again).await?;
+            let row = rows.ok_or_else(|| Error::unreadable("memory", "it is gone"))?;
+            self.commit(transaction, 1).await?;
+            let kept = self::memory(&row)?;
+            Ok(Remembered { new: kept.id == memory.id, memory: kept })
+        };
+        self.seen(remembered.await)
+    }
+
+    async fn get(&self, id: MemoryId) -> Result<Option<StoredMemory>, Error> {
+        let client = self.client().await?;
+        let found = async {
+            let sql = concat!("SELECT ", columns!(), " FROM talon.memories WHERE id = $1");
+            let sql = client.prepare_cached(sql).await?;
+            client.query_opt(&sql, &[&id.to_string()]).await?.map(|row| memory(&row)).transpose()
+        };
+        self.seen(found.await)
+    }
+
+    async fn search(&self, query: &MemoryQuery, page: &PageRequest) -> Result<Page<StoredMemory>, Error> {
+        let tags: Vec<String> = check_query(query)?.into_iter().collect();
+        let Some(text) = query.text.as_deref().map(Query::parse).transpose()? else {
+            return self.newest(query, &tags, page).await;
+        };
+        let (text, skipped) = (words::all(&text), page.skipped()?);
+        let client = self.client().await?;
+        let found = async {
+            let sql = concat!(
+                "SELECT ",
+                columns!(),
+                " FROM talon.memories WHERE words @@ $1::text::tsquery AND ($2::text IS NULL OR source = $2)
+                    AND tags @> $3 ORDER BY ts_rank(words, $1::text::tsquery, 1) DESC, id DESC LIMIT $4 OFFSET $5"
+            );
+            let sql = client.prepare_cached(sql).await?;
+            let mut filling = Filling::of(page);
+            for row in client.query(&sql, &[&text, &query.source, &tags, &page.probe(), &skipped]).await? {
+                filling.push(memory(&row)?, 0);
+            }
+            filling.ranked(page)
+        };
+        self.seen(found.await)
+    }
+
+    async fn recall(&self, request: &str, limit: usize) -> Result<Vec<Recalled>, Error> {
+        check_recall(request)?;
+        let stems = stems(request);
+        if stems.is_empty() {
+            return Ok(Vec::new());
+        }
+        let client = self.client().await?;
+        let found = async {
+            let sql = concat!(
+                "SELECT ",
+                columns!(),
+                " FROM talon.memories WHERE words @@ $1::text::tsquery AND workflow IS NOT NULL
+                ORDER BY ts_rank(words, $1::text::tsquery, 1) DESC LIMIT $2"
+            );
+            let sql = client.prepare_cached(sql).await?;
+            let candidates = i64::from(MAX_RECALL_CANDIDATES);
+            let rows = client.query(&sql, &[&words::any(&stems), &candidates]).await?;
+            rows.iter().map(memory).collect::<Result<Vec<_>, _>>()
+        };
+        Ok(by_similarity(request, self.seen(found.await)?, limit))
+    }
+
+    async fn forget(&self, what: &Forget) -> Result<u64, Error> {
+        what.check()?;
+        let mut client = self.client().await?;
+        let forgotten = async {
+            let transaction = client.transaction().await?;
+            let gone = match what {
+                Forget::Id(id) => {
+                    transaction.execute("DELETE FROM talon.memories WHERE id = $1", &[&id.to_string()]).await
+                }
+                Forget::Tag(tag) => {
+                    // In this form the index of tags serves.
+                    let sql = "DELETE FROM talon.memories WHERE tags @> ARRAY[$1::text]";
+                    transaction.execute(sql, &[tag]).await
+                }
+                Forget::NotUsedSince(time) => {
+                    let sql = "DELETE FROM talon.memories WHERE last_used < $1";
+                    transaction.execute(sql, &[&time.as_millis()]).await
+                }
+            }?;
+            self.commit(transaction, 1).await?;
+            Ok(gone)
+        };
+        self.seen(forgotten.await)
+    }
+
+    async fn import(&self, memory: StoredMemory) -> Result<bool, Error> {
+        memory.check()?;
+        let mut client = self.client().await?;
+        let imported = async {
+            let transaction = client.transaction().await?;
+            let new = insert(&transaction, &memory, "ON CONFLICT DO NOTHING").await?.is_some();
+            self.commit(transaction, 1).await?;
+            Ok(new)
+        };
+        self.seen(imported.await)
+    }
+}
+
+impl PostgresStore {
+    async fn newest(
+        &self,
+        query: &MemoryQuery,
+        tags: &[String],
+        page: &PageRequest,
+    ) -> Result<Page<StoredMemory>, Error> {
+        let last = page.last_text()?;
+        let client = self.client().await?;
+        let found = async {
+            let sql = concat!(
+                "SELECT ",
+                columns!(),
+                " FROM talon.memories WHERE ($1::text IS NULL OR id < $1) AND ($2::text IS NULL OR source = $2)
+                    AND tags @> $3 ORDER BY id DESC LIMIT $4"
+            );
+            let sql = client.prepare_cached(sql).await?;
+            let mut filling = Filling::of(page);
+            for row in client.query(&sql, &[&last, &query.source, &tags, &page.probe()]).await? {
+                filling.push(memory(&row)?, 0);
+            }
+            Ok(filling.after(|memory| memory.id.to_string().into_bytes()))
+        };
+        self.seen(found.await)
+    }
+}
+
+/// The row that is there afterwards, none if a conflict left it as it was.
+async fn insert(
+    db: &impl GenericClient,
+    memory: &StoredMemory,
+    conflict: &str,
+) -> Result<Option<Row>, Error> {
+    let sql = format!(
+        "INSERT INTO talon.memories AS memories
+        (id, content, source, workflow, fingerprint, count, created_at, last_used, tags, words)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::tsvector) {conflict} RETURNING {}",
+        concat!(
+            "memories.",
+            "id, memories.content, memories.source, memories.workflow, memories.count,
+            memories.created_at, memories.last_used, memories.tags"
+        )
+    );
+    let sql = db.prepare_cached(&sql).await?;
+    let tags: Vec<&String> = memory.tags.iter().collect();
+    let workflow = memory
+        .workflow
+        .as_ref()
+        .map(|workflow| serde_json::to_string(workflow).expect("texts and lists of them are always JSON"));
+    let row = db
+        .query_opt(
+            &sql,
+            &[
+                &memory.id.to_string(),
+                &memory.content.as_bytes(),
+                &memory.source,
+                &workflow,
+                &memory.workflow.as_ref().map(Workflow::fingerprint).as_ref().map(<[u8; 32]>::as_slice),
+                &signed(memory.count),
+                &memory.created_at.as_millis(),
+                &memory.last_used.as_millis(),
+                &tags,
+                &words::indexed(&memory.searched()),
+            ],
+        )
+        .await?;
+    Ok(row)
+}
+
+fn memory(row: &Row) -> Result<StoredMemory, Error> {
+    let unreadable = |what, error: &dyn std::fmt::Display| Error::unreadable(what, error);
+    let (id, workflow, tags): (String, Option<String>, Vec<String>) =
+        (row.try_get(0)?, row.try_get(3)?, row.try_get(7)?);
+    let workflow = workflow.map(|text| serde_json::from_str(&text)).transpose();
+    Ok(StoredMemory {
+        id: MemoryId::new(&id).map_err(|error| unreadable("memory's id", &error))?,
+        content: String::from_utf8(row.try_get(1)?)
+            .map_err(|error| unreadable("memory's content", &error))?,
+        tags: tags.into_iter().collect(),
+        source: row.try_get(2)?,
+        workflow: workflow.map_err(|error| unreadable("memory's workflow", &error))?,
+        created_at: Timestamp::from_millis(row.try_get(5)?),
+        count: unsigned(row.try_get(4)?),
+        last_used: Timestamp::from_millis(row.try_get(6)?),
+    })
+}

@@ -1,0 +1,140 @@
+//! PostgreSQL: a server that several machines share, over a small pool of connections.
+
+mod error;
+mod gate;
+mod key_values;
+mod memory;
+mod schema;
+mod sessions;
+mod settings;
+mod turns;
+mod words;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use deadpool_postgres::{Object, Pool, PoolError, TimeoutType, Transaction};
+use tokio::sync::OnceCell;
+
+use crate::error::Error;
+use crate::migrate::{Migration, migrations};
+use crate::open::{Open, OpenError};
+use crate::store::Counters;
+use gate::Gate;
+use turns::Turns;
+
+/// What leads from an empty schema to the present one.
+pub(crate) const MIGRATIONS: &[Migration] = migrations! {
+    1 => "migrations/0001_key_values.sql",
+    2 => "migrations/0002_sessions.sql",
+    3 => "migrations/0003_memory.sql",
+};
+
+/// A PostgreSQL server.
+pub(crate) struct PostgresStore {
+    pool: Pool,
+    gate: Gate,
+    /// Set when the schema was brought to this version, once after the server was first reached.
+    ready: OnceCell<()>,
+    turns: Turns,
+    writes: AtomicU64,
+    commits: AtomicU64,
+    /// For the tasks that lead.
+    me: Weak<Self>,
+}
+
+impl PostgresStore {
+    pub(crate) async fn open(url: &str, open: &Open) -> Result<Arc<Self>, OpenError> {
+        let pool = settings::pool(url, open.connections)?;
+        let store = Arc::new_cyclic(|me| Self {
+            pool,
+            gate: Gate::default(),
+            ready: OnceCell::new(),
+            turns: Turns::default(),
+            writes: AtomicU64::new(0),
+            commits: AtomicU64::new(0),
+            me: Weak::clone(me),
+        });
+        match store.connect().await {
+            Ok(_) => Ok(store),
+            Err(OpenError::Store(Error::Unavailable { .. })) if open.even_if_unreachable => Ok(store),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A connection to a server whose schema is ours.
+    async fn connect(&self) -> Result<Object, OpenError> {
+        self.gate.ask()?;
+        let mut client = match self.pool.get().await {
+            Ok(client) => client,
+            Err(PoolError::Timeout(TimeoutType::Wait)) => return Err(Error::Busy(settings::MAX_WAIT).into()),
+            Err(PoolError::Closed) => return Err(Error::Closed.into()),
+            Err(error) => return Err(self.gate.failed(&error::told(&error)).into()),
+        };
+        if !self.ready.initialized() {
+            let prepared = self.ready.get_or_try_init(|| schema::prepare(&mut client)).await;
+            if let Err(error) = prepared {
+                return Err(match error {
+                    OpenError::Store(lost) => self.noticed(lost).into(),
+                    other => other,
+                });
+            }
+        }
+        self.gate.opened();
+        Ok(client)
+    }
+
+    async fn client(&self) -> Result<Object, Error> {
+        self.connect().await.map_err(|error| match error {
+            OpenError::Store(error) => error,
+            other => Error::Engine(other.into()),
+        })
+    }
+
+    /// Closes the gate behind an error that says that the server is gone.
+    fn noticed(&self, error: Error) -> Error {
+        match error {
+            Error::Unavailable { reason, .. } => self.gate.failed(&reason),
+            other => other,
+        }
+    }
+
+    /// What is wrong with the server concerns every call, so each error is looked at.
+    fn seen<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+        result.map_err(|error| self.noticed(error))
+    }
+
+    /// Acknowledges only what the server has on its disk.
+    async fn commit(&self, transaction: Transaction<'_>, writes: u64) -> Result<(), Error> {
+        transaction.commit().await?;
+        self.writes.fetch_add(writes, Ordering::Relaxed);
+        self.commits.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    pub(crate) fn counters(&self) -> Counters {
+        Counters {
+            writes: self.writes.load(Ordering::Relaxed),
+            commits: self.commits.load(Ordering::Relaxed),
+        }
+    }
+
+    pub(crate) async fn check(&self) -> Result<(), Error> {
+        let client = self.client().await?;
+        self.seen(client.simple_query("SELECT 1").await.map(drop).map_err(Error::from))
+    }
+
+    pub(crate) fn close(&self) {
+        self.pool.close();
+    }
+}
+
+/// Numbers of ours in the engine's, which has no unsigned ones. Checked where they come from outside.
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// And back: none of them was ever below zero.
+fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or_default()
+}

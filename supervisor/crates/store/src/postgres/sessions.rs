@@ -1,0 +1,280 @@
+//! Sessions in PostgreSQL. Writers take turns by the lock of the session's row.
+
+mod log;
+mod rows;
+
+use async_trait::async_trait;
+use deadpool_postgres::GenericClient;
+
+use super::{PostgresStore, signed, words};
+use crate::error::Error;
+use crate::id::SessionId;
+use crate::page::{Filling, Page, PageRequest};
+use crate::search::{Query, rendered};
+use crate::session::{
+    Compaction, Expected, ExportedSession, Message, MessageHit, NewMessage, NewSession, Session,
+    SessionChange, SessionFilter, SessionQuery, SessionState, Sessions, View,
+};
+use crate::time::Timestamp;
+use rows::{json, message, session};
+
+#[async_trait]
+impl Sessions for PostgresStore {
+    async fn create(&self, new: NewSession) -> Result<Session, Error> {
+        let session = new.checked()?;
+        let mut client = self.client().await?;
+        let created = async {
+            let transaction = client.transaction().await?;
+            insert(&transaction, &session).await?;
+            self.commit(transaction, 1).await
+        };
+        self.seen(created.await).map(|()| session)
+    }
+
+    async fn get(&self, id: SessionId) -> Result<Option<Session>, Error> {
+        let client = self.client().await?;
+        self.seen(find(&client, id).await)
+    }
+
+    async fn list(&self, filter: &SessionFilter, page: &PageRequest) -> Result<Page<Session>, Error> {
+        filter.check()?;
+        let last = page.last_text()?;
+        let client = self.client().await?;
+        let listed = async {
+            let sql = concat!(
+                rows::sessions!(),
+                " WHERE ($1::text IS NULL OR sender = $1) AND ($2::text IS NULL OR channel = $2)
+                    AND ($3::text IS NULL OR state = $3) AND ($4::bigint IS NULL OR updated_at >= $4)
+                    AND ($5::text IS NULL OR id < $5)
+                ORDER BY id DESC LIMIT $6"
+            );
+            let sql = client.prepare_cached(sql).await?;
+            let SessionFilter { sender, channel, state, updated_since } = filter;
+            let state = state.map(SessionState::word);
+            let since = updated_since.map(Timestamp::as_millis);
+            let mut sessions = Filling::of(page);
+            for row in client.query(&sql, &[sender, channel, &state, &since, &last, &page.probe()]).await? {
+                sessions.push(session(&row)?, 0);
+            }
+            Ok(sessions.after(|session| session.id.to_string().into_bytes()))
+        };
+        self.seen(listed.await)
+    }
+
+    async fn append(
+        &self,
+        id: SessionId,
+        expected: Expected,
+        messages: Vec<NewMessage>,
+    ) -> Result<Vec<Message>, Error> {
+        crate::session::check_append(&messages)?;
+        let texts = messages.iter().map(|message| message.content.clone()).collect();
+        let words = rendered(texts, words::indexed).await?;
+        let mut client = self.client().await?;
+        let appended = async {
+            let transaction = client.transaction().await?;
+            let appended = log::append(&transaction, id, expected, messages, &words).await?;
+            self.commit(transaction, 1).await?;
+            Ok(appended)
+        };
+        self.seen(appended.await)
+    }
+
+    async fn messages(&self, id: SessionId, view: View, page: &PageRequest) -> Result<Page<Message>, Error> {
+        let client = self.client().await?;
+        self.seen(log::read(&client, id, view, page).await)
+    }
+
+    async fn compact(&self, id: SessionId, expected: Expected, with: Compaction) -> Result<Message, Error> {
+        with.summary.check()?;
+        let words = rendered(vec![with.summary.content.clone()], words::indexed).await?.concat();
+        let mut client = self.client().await?;
+        let compacted = async {
+            let transaction = client.transaction().await?;
+            let summary = log::compact(&transaction, id, expected, with, &words).await?;
+            self.commit(transaction, 1).await?;
+            Ok(summary)
+        };
+        self.seen(compacted.await)
+    }
+
+    async fn update(&self, id: SessionId, change: SessionChange) -> Result<Session, Error> {
+        self.changed(id, |session| change.apply(session)).await
+    }
+
+    async fn idle(&self, since: Timestamp, limit: u32) -> Result<Vec<SessionId>, Error> {
+        let mut client = self.client().await?;
+        let made = async {
+            // Whoever writes to a session at the moment is not idle.
+            let sql = "UPDATE talon.sessions SET state = 'idle' WHERE id IN (
+                    SELECT id FROM talon.sessions WHERE state = 'active' AND updated_at < $1
+                    ORDER BY updated_at LIMIT $2 FOR UPDATE SKIP LOCKED
+                ) RETURNING id";
+            let transaction = client.transaction().await?;
+            let rows = transaction.query(sql, &[&since.as_millis(), &i64::from(limit)]).await?;
+            self.commit(transaction, 1).await?;
+            let mut idle = rows.iter().map(|row| rows::session_id(row, 0)).collect::<Result<Vec<_>, _>>()?;
+            idle.sort_unstable();
+            Ok(idle)
+        };
+        self.seen(made.await)
+    }
+
+    async fn resume(&self, id: SessionId) -> Result<Session, Error> {
+        self.changed(id, |mut session| {
+            session.state = SessionState::Active;
+            Ok(session)
+        })
+        .await
+    }
+
+    async fn search(&self, query: &SessionQuery, page: &PageRequest) -> Result<Page<MessageHit>, Error> {
+        query.check()?;
+        let (text, skipped) = (words::all(&Query::parse(&query.text)?), page.skipped()?);
+        let client = self.client().await?;
+        let found = async {
+            let sql = concat!(
+                "SELECT ",
+                rows::message_columns!(),
+                ", m.session FROM talon.messages m JOIN talon.sessions s ON s.id = m.session
+                WHERE m.words @@ $1::text::tsquery AND ($2::text IS NULL OR m.session = $2)
+                    AND ($3::text IS NULL OR s.sender = $3) AND ($4::text IS NULL OR s.channel = $4)
+                    AND ($5 OR m.replaced_by IS NULL)
+                ORDER BY ts_rank(m.words, $1::text::tsquery, 1) DESC, m.id DESC LIMIT $6 OFFSET $7"
+            );
+            let sql = client.prepare_cached(sql).await?;
+            let SessionQuery { session, sender, channel, include_replaced, .. } = query;
+            let session = session.map(String::from);
+            let mut hits = Filling::of(page);
+            log::each(
+                &client,
+                &sql,
+                &[&text, &session, sender, channel, include_replaced, &page.probe(), &skipped],
+                |row| {
+                    let message = message(row)?;
+                    let weight = message.weight();
+                    Ok(hits.push(MessageHit { session: rows::session_id(row, 8)?, message }, weight))
+                },
+            )
+            .await?;
+            hits.ranked(page)
+        };
+        self.seen(found.await)
+    }
+
+    async fn delete(&self, id: SessionId) -> Result<bool, Error> {
+        let mut client = self.client().await?;
+        let deleted = async {
+            let transaction = client.transaction().await?;
+            // The messages go with their session.
+            let gone =
+                transaction.execute("DELETE FROM talon.sessions WHERE id = $1", &[&id.to_string()]).await?;
+            self.commit(transaction, 1).await?;
+            Ok(gone > 0)
+        };
+        self.seen(deleted.await)
+    }
+
+    async fn export(&self, id: SessionId) -> Result<ExportedSession, Error> {
+        let mut client = self.client().await?;
+        let exported = async {
+            // Locked, so that session and messages are of one moment.
+            let transaction = client.transaction().await?;
+            let session = locked(&transaction, id).await?;
+            Ok(ExportedSession { session, messages: log::all(&transaction, id).await? })
+        };
+        self.seen(exported.await)
+    }
+
+    async fn import(&self, import: ExportedSession) -> Result<bool, Error> {
+        import.check()?;
+        let id = import.session.id;
+        let texts = import.messages.iter().map(|message| message.content.clone()).collect();
+        let words = rendered(texts, words::indexed).await?;
+        let mut client = self.client().await?;
+        let imported = async {
+            let transaction = client.transaction().await?;
+            if !insert(&transaction, &import.session).await? {
+                let session = locked(&transaction, id).await?;
+                let there = ExportedSession { session, messages: log::all(&transaction, id).await? };
+                return if there == import { Ok(false) } else { Err(Error::SessionExists(id)) };
+            }
+            for (message, words) in import.messages.iter().zip(&words) {
+                log::insert(&transaction, id, message, words).await?;
+            }
+            self.commit(transaction, 1).await?;
+            Ok(true)
+        };
+        self.seen(imported.await)
+    }
+}
+
+impl PostgresStore {
+    /// Changes what is said about a session, if that makes a difference.
+    async fn changed(
+        &self,
+        id: SessionId,
+        change: impl FnOnce(Session) -> Result<Session, Error> + Send,
+    ) -> Result<Session, Error> {
+        let mut client = self.client().await?;
+        let changed = async {
+            let transaction = client.transaction().await?;
+            let before = locked(&transaction, id).await?;
+            let mut session = change(before.clone())?;
+            if session != before {
+                session.updated_at = Timestamp::now();
+                save(&transaction, &session).await?;
+                self.commit(transaction, 1).await?;
+            }
+            Ok(session)
+        };
+        self.seen(changed.await)
+    }
+}
+
+async fn find(db: &impl GenericClient, id: SessionId) -> Result<Option<Session>, Error> {
+    let sql = db.prepare_cached(concat!(rows::sessions!(), " WHERE id = $1")).await?;
+    db.query_opt(&sql, &[&id.to_string()]).await?.map(|row| session(&row)).transpose()
+}
+
+/// A session that nobody else writes to until the transaction ends.
+async fn locked(db: &impl GenericClient, id: SessionId) -> Result<Session, Error> {
+    let sql = db.prepare_cached(concat!(rows::sessions!(), " WHERE id = $1 FOR UPDATE")).await?;
+    let row = db.query_opt(&sql, &[&id.to_string()]).await?;
+    row.map(|row| session(&row)).transpose()?.ok_or(Error::NoSession(id))
+}
+
+/// Says whether there was none of this id.
+async fn insert(db: &impl GenericClient, session: &Session) -> Result<bool, Error> {
+    let sql = "INSERT INTO talon.sessions
+        (id, sender, channel, created_at, state, overrides, metadata, updated_at, next_sequence)
+        VALUES ($1, $2, $3, $4, 'active', '', '', 0, 1) ON CONFLICT (id) DO NOTHING";
+    let Session { id, sender, channel, created_at, .. } = session;
+    let sql = db.prepare_cached(sql).await?;
+    let new = db.execute(&sql, &[&id.to_string(), sender, channel, &created_at.as_millis()]).await? > 0;
+    if new {
+        save(db, session).await?;
+    }
+    Ok(new)
+}
+
+/// What may change about a session.
+async fn save(db: &impl GenericClient, session: &Session) -> Result<(), Error> {
+    let sql = "UPDATE talon.sessions SET state = $2, active_model = $3, overrides = $4, metadata = $5,
+        updated_at = $6, next_sequence = $7 WHERE id = $1";
+    let sql = db.prepare_cached(sql).await?;
+    db.execute(
+        &sql,
+        &[
+            &session.id.to_string(),
+            &session.state.word(),
+            &session.active_model,
+            &json(&session.overrides),
+            &json(&session.metadata),
+            &session.updated_at.as_millis(),
+            &signed(session.next_sequence),
+        ],
+    )
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,163 @@
+//! The messages of a session.
+
+use std::pin::pin;
+
+use deadpool_postgres::GenericClient;
+use futures_util::TryStreamExt as _;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Row, Statement};
+
+use super::super::signed;
+use super::rows::{message, message_columns};
+use super::{find, locked, save};
+use crate::error::Error;
+use crate::id::SessionId;
+use crate::page::{Filling, Page, PageRequest};
+use crate::session::{Compaction, Expected, Message, NewMessage, Session, SessionState, View, message_token};
+use crate::time::Timestamp;
+
+pub(super) async fn append(
+    db: &impl GenericClient,
+    id: SessionId,
+    expected: Expected,
+    messages: Vec<NewMessage>,
+    words: &[String],
+) -> Result<Vec<Message>, Error> {
+    let mut session = locked(db, id).await?;
+    expected.check(id, session.next_sequence)?;
+    let now = Timestamp::now();
+    let numbered = messages.into_iter().zip(session.next_sequence..);
+    let appended: Vec<Message> = numbered.map(|(message, sequence)| message.at(sequence, now)).collect();
+    for (message, words) in appended.iter().zip(words) {
+        insert(db, id, message, words).await?;
+    }
+    written(db, &mut session, appended.len() as u64, now).await?;
+    Ok(appended)
+}
+
+pub(super) async fn compact(
+    db: &impl GenericClient,
+    id: SessionId,
+    expected: Expected,
+    with: Compaction,
+    words: &str,
+) -> Result<Message, Error> {
+    let mut session = locked(db, id).await?;
+    let sequence = session.next_sequence;
+    expected.check(id, sequence)?;
+    with.check(sequence)?;
+    let sql = "UPDATE talon.messages SET replaced_by = $3
+        WHERE session = $1 AND replaced_by IS NULL AND position <= $2";
+    let replaced = db.execute(sql, &[&id.to_string(), &signed(with.through), &signed(sequence)]).await?;
+    if replaced == 0 {
+        return Err(Compaction::nothing());
+    }
+    let now = Timestamp::now();
+    let mut summary = with.summary.at(sequence, now);
+    summary.summarizes = Some(with.through);
+    insert(db, id, &summary, words).await?;
+    written(db, &mut session, 1, now).await?;
+    Ok(summary)
+}
+
+/// Only ever adds.
+pub(super) async fn insert(
+    db: &impl GenericClient,
+    id: SessionId,
+    message: &Message,
+    words: &str,
+) -> Result<(), Error> {
+    let sql = "INSERT INTO talon.messages
+        (session, sequence, position, role, content, tool_calls, tool_results, at, replaced_by, words)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::tsvector)";
+    let sql = db.prepare_cached(sql).await?;
+    db.execute(
+        &sql,
+        &[
+            &id.to_string(),
+            &signed(message.sequence),
+            &signed(message.position()),
+            &message.role.word(),
+            &message.content.as_bytes(),
+            &message.tool_calls.as_ref().map(ToString::to_string),
+            &message.tool_results.as_ref().map(ToString::to_string),
+            &message.at.as_millis(),
+            &message.replaced_by.map(signed),
+            &words,
+        ],
+    )
+    .await?;
+    Ok(())
+}
+
+async fn written(
+    db: &impl GenericClient,
+    session: &mut Session,
+    messages: u64,
+    now: Timestamp,
+) -> Result<(), Error> {
+    session.next_sequence += messages;
+    session.updated_at = now;
+    session.state = SessionState::Active;
+    save(db, session).await
+}
+
+pub(super) async fn read(
+    db: &impl GenericClient,
+    id: SessionId,
+    view: View,
+    page: &PageRequest,
+) -> Result<Page<Message>, Error> {
+    let [position, sequence] = page.last_numbers::<2>()?.unwrap_or_default();
+    find(db, id).await?.ok_or(Error::NoSession(id))?;
+    let mut messages = Filling::of(page);
+    let fill = |row: &Row| {
+        let message = message(row)?;
+        let weight = message.weight();
+        Ok(messages.push(message, weight))
+    };
+    let (id, probe) = (id.to_string(), page.probe());
+    if view == View::Live {
+        let sql = concat!(
+            "SELECT ",
+            message_columns!(),
+            " FROM talon.messages m WHERE session = $1 AND replaced_by IS NULL AND (position, sequence) > ($2, $3)
+            ORDER BY position, sequence LIMIT $4"
+        );
+        each(db, &db.prepare_cached(sql).await?, &[&id, &position, &sequence, &probe], fill).await?;
+    } else {
+        // In the order of writing, which is the only one in which everything has a place.
+        let sql = concat!(
+            "SELECT ",
+            message_columns!(),
+            " FROM talon.messages m WHERE session = $1 AND sequence > $2
+                AND ($3::bigint IS NULL OR replaced_by = $3) ORDER BY sequence LIMIT $4"
+        );
+        let summary = if let View::ReplacedBy(summary) = view { Some(signed(summary)) } else { None };
+        each(db, &db.prepare_cached(sql).await?, &[&id, &sequence, &summary, &probe], fill).await?;
+    }
+    Ok(messages.after(message_token))
+}
+
+pub(super) async fn all(db: &impl GenericClient, id: SessionId) -> Result<Vec<Message>, Error> {
+    let sql =
+        concat!("SELECT ", message_columns!(), " FROM talon.messages m WHERE session = $1 ORDER BY sequence");
+    let rows = db.query(&db.prepare_cached(sql).await?, &[&id.to_string()]).await?;
+    rows.iter().map(message).collect()
+}
+
+/// Takes rows one by one until one is too many: they may be a megabyte each.
+pub(super) async fn each(
+    db: &impl GenericClient,
+    sql: &Statement,
+    params: &[&(dyn ToSql + Sync)],
+    mut take: impl FnMut(&Row) -> Result<bool, Error>,
+) -> Result<(), Error> {
+    let mut rows = pin!(db.query_raw(sql, params.iter().copied()).await?);
+    while let Some(row) = rows.try_next().await? {
+        if !take(&row)? {
+            break;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,35 @@
+//! Texts and queries as PostgreSQL's search writes them. Words hold letters and digits alone, so nothing needs to be
+//! escaped within the quotes.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use crate::search::{Query, words};
+
+/// A text as a `tsvector`: each word with its places.
+pub(super) fn indexed(text: &str) -> String {
+    let words = words(text);
+    let mut places: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (word, place) in words.iter().zip(1..) {
+        places.entry(word).or_default().push(i32::to_string(&place));
+    }
+    let mut vector = String::new();
+    for (word, places) in places {
+        write!(vector, "'{word}':{} ", places.join(",")).expect("writing to a string succeeds");
+    }
+    vector
+}
+
+/// All terms of a query, as a `tsquery`.
+pub(super) fn all(query: &Query) -> String {
+    let term = |words: &[String]| {
+        let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+        format!("({}:*)", quoted.join(" <-> "))
+    };
+    query.terms.iter().map(|one| term(&one.words)).collect::<Vec<_>>().join(" & ")
+}
+
+/// Any of the beginnings of words, as a `tsquery`.
+pub(super) fn any(stems: &[String]) -> String {
+    stems.iter().map(|stem| format!("'{stem}':*")).collect::<Vec<_>>().join(" | ")
+}

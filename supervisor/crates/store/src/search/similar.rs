@@ -1,0 +1,30 @@
+//! How alike two texts are, without knowing their language.
+
+use std::collections::BTreeSet;
+
+use super::words::words;
+
+/// The groups of three characters of a text's words, with two spaces before and one behind each word, as `pg_trgm` has
+/// them: so that beginnings count more, and *analyse* resembles *analyze*.
+#[derive(Debug)]
+pub(crate) struct Features(BTreeSet<[char; 3]>);
+
+impl Features {
+    pub(crate) fn of(text: &str) -> Self {
+        let mut features = BTreeSet::new();
+        for word in words(text) {
+            let padded: Vec<char> = "  ".chars().chain(word.chars()).chain([' ']).collect();
+            features.extend(padded.windows(3).map(|three| [three[0], three[1], three[2]]));
+        }
+        Self(features)
+    }
+
+    /// What they share of what they have on average (Dice's coefficient): 0 to 1.
+    pub(crate) fn similarity(&self, other: &Self) -> f64 {
+        let shared = self.0.intersection(&other.0).count();
+        let all = self.0.len() + other.0.len();
+        #[expect(clippy::cast_precision_loss, reason = "texts have fewer than 2^52 characters")]
+        let similarity = if all == 0 { 0.0 } else { 2.0 * shared as f64 / all as f64 };
+        similarity
+    }
+}

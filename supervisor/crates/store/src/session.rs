@@ -1,0 +1,270 @@
+//! Conversations: a log of messages that is only ever appended to, and what is said about it.
+
+mod change;
+mod message;
+mod query;
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::id::SessionId;
+use crate::limits::{MAX_METADATA_ENTRIES, MAX_METADATA_VALUE_BYTES, count, name, size};
+use crate::page::{Page, PageRequest};
+use crate::time::Timestamp;
+
+pub use change::{Overrides, SessionChange};
+pub use message::{Compaction, Message, NewMessage, Role, View};
+pub(crate) use message::{check_append, message_token};
+pub use query::{MessageHit, SessionFilter, SessionQuery};
+
+/// The conversations. Two writers to one session take turns, also when they are two processes; which of them is
+/// first is theirs to settle with [`Expected`].
+#[async_trait]
+pub trait Sessions: Send + Sync {
+    /// Begins a session, which is active and has no messages.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`].
+    async fn create(&self, session: NewSession) -> Result<Session, Error>;
+
+    /// A session without its messages, `None` if there is none.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    async fn get(&self, id: SessionId) -> Result<Option<Session>, Error>;
+
+    /// The sessions that fit, newest first.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a page token of another request.
+    async fn list(&self, filter: &SessionFilter, page: &PageRequest) -> Result<Page<Session>, Error>;
+
+    /// Adds messages, all or none, and makes the session active.
+    ///
+    /// # Errors
+    /// [`Error::NoSession`], [`Error::OutOfSequence`] when somebody else was faster, [`Error::Invalid`].
+    async fn append(
+        &self,
+        id: SessionId,
+        expected: Expected,
+        messages: Vec<NewMessage>,
+    ) -> Result<Vec<Message>, Error>;
+
+    /// The messages of a view in their order. A page ends early when its contents grow too large.
+    ///
+    /// # Errors
+    /// [`Error::NoSession`].
+    async fn messages(&self, id: SessionId, view: View, page: &PageRequest) -> Result<Page<Message>, Error>;
+
+    /// Puts a summary in the place of the older messages of the live view. They stay, marked with the summary.
+    ///
+    /// # Errors
+    /// As [`Sessions::append`]; [`Error::Invalid`] if there is nothing to replace.
+    async fn compact(&self, id: SessionId, expected: Expected, with: Compaction) -> Result<Message, Error>;
+
+    /// Changes what is said about a session.
+    ///
+    /// # Errors
+    /// [`Error::NoSession`], [`Error::Invalid`].
+    async fn update(&self, id: SessionId, change: SessionChange) -> Result<Session, Error>;
+
+    /// Makes sessions idle that nobody has written to since `since`, at most `limit` of them; says which.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    async fn idle(&self, since: Timestamp, limit: u32) -> Result<Vec<SessionId>, Error>;
+
+    /// Makes an idle session active again.
+    ///
+    /// # Errors
+    /// [`Error::NoSession`].
+    async fn resume(&self, id: SessionId) -> Result<Session, Error>;
+
+    /// The messages with the words of a text, best first.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a text without words.
+    async fn search(&self, query: &SessionQuery, page: &PageRequest) -> Result<Page<MessageHit>, Error>;
+
+    /// Forgets a session and its messages; says whether it was there.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    async fn delete(&self, id: SessionId) -> Result<bool, Error>;
+
+    /// A session with all its messages, the replaced ones too, as they were at one moment.
+    ///
+    /// # Errors
+    /// [`Error::NoSession`].
+    async fn export(&self, id: SessionId) -> Result<ExportedSession, Error>;
+
+    /// Takes in what [`Sessions::export`] gave, here or elsewhere; says whether it was new.
+    ///
+    /// # Errors
+    /// [`Error::SessionExists`] if there is one of this id that is not the same, [`Error::Invalid`].
+    async fn import(&self, session: ExportedSession) -> Result<bool, Error>;
+}
+
+/// What a session begins with.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NewSession {
+    /// Who talks.
+    pub sender: String,
+    /// Where.
+    pub channel: String,
+    /// The model that answers, if it is chosen already.
+    pub active_model: Option<String>,
+    /// Whatever else is known.
+    pub metadata: BTreeMap<String, String>,
+}
+
+/// What is said about a conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Session {
+    /// Its id.
+    pub id: SessionId,
+    /// Who talks.
+    pub sender: String,
+    /// Where.
+    pub channel: String,
+    /// Whether somebody does.
+    pub state: SessionState,
+    /// The model that answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active_model: Option<String>,
+    /// What this session wants otherwise than the configuration says.
+    #[serde(default, skip_serializing_if = "Overrides::is_empty")]
+    pub overrides: Overrides,
+    /// Whatever else is known.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, String>,
+    /// When it began.
+    pub created_at: Timestamp,
+    /// When it was last written to.
+    pub updated_at: Timestamp,
+    /// The sequence number of the next message.
+    pub next_sequence: u64,
+}
+
+/// Whether somebody talks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SessionState {
+    /// Somebody does, or did a moment ago. A resumed session is active.
+    Active,
+    /// Nobody has for a while.
+    Idle,
+}
+
+impl SessionState {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Idle => "idle",
+        }
+    }
+
+    pub(crate) fn parse(word: &str) -> Result<Self, Error> {
+        match word {
+            "active" => Ok(Self::Active),
+            "idle" => Ok(Self::Idle),
+            other => Err(Error::unreadable("session's state", format!("`{other}`"))),
+        }
+    }
+}
+
+/// Where a writer believes the log to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expected {
+    /// Wherever it does.
+    Any,
+    /// The next message has this sequence number; otherwise nothing is written.
+    Next(u64),
+}
+
+impl Expected {
+    pub(crate) fn check(self, session: SessionId, next: u64) -> Result<(), Error> {
+        match self {
+            Self::Next(expected) if expected != next => Err(Error::OutOfSequence { session, expected, next }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A session as a value.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ExportedSession {
+    /// What is said about it.
+    #[serde(flatten)]
+    pub session: Session,
+    /// All messages in the order they were written in, the replaced ones too.
+    pub messages: Vec<Message>,
+}
+
+impl ExportedSession {
+    /// What comes from outside is checked as if it were new.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let Session { sender, channel, active_model, metadata, overrides, next_sequence, .. } = &self.session;
+        NewSession {
+            sender: sender.clone(),
+            channel: channel.clone(),
+            active_model: active_model.clone(),
+            metadata: metadata.clone(),
+        }
+        .check()?;
+        overrides.check()?;
+        let mut last = 0;
+        for message in &self.messages {
+            message.check()?;
+            if message.sequence <= last || message.sequence >= *next_sequence {
+                return Err(Error::invalid("the messages", "must have ascending numbers below the next one"));
+            }
+            last = message.sequence;
+        }
+        // Numbers are kept as the engines' signed ones.
+        if i64::try_from(*next_sequence).is_err() {
+            return Err(Error::invalid("the next sequence number", "is too large"));
+        }
+        Ok(())
+    }
+}
+
+impl NewSession {
+    /// The session as it begins.
+    pub(crate) fn checked(self) -> Result<Session, Error> {
+        self.check()?;
+        let now = Timestamp::now();
+        let Self { sender, channel, active_model, metadata } = self;
+        Ok(Session {
+            id: SessionId::generate(),
+            sender,
+            channel,
+            state: SessionState::Active,
+            active_model,
+            overrides: Overrides::default(),
+            metadata,
+            created_at: now,
+            updated_at: now,
+            next_sequence: 1,
+        })
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        name("a session's sender", &self.sender)?;
+        name("a session's channel", &self.channel)?;
+        self.active_model.as_deref().map_or(Ok(()), |model| name("a session's model", model))?;
+        check_metadata(&self.metadata)
+    }
+}
+
+pub(crate) fn check_metadata(metadata: &BTreeMap<String, String>) -> Result<(), Error> {
+    count("a session's metadata entries", metadata.len(), MAX_METADATA_ENTRIES)?;
+    for (key, value) in metadata {
+        name("a metadata key", key)?;
+        size("a metadata value", value.len(), MAX_METADATA_VALUE_BYTES)?;
+    }
+    Ok(())
+}

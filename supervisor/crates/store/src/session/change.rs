@@ -1,0 +1,82 @@
+//! What can be changed about a session.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Session, check_metadata};
+use crate::error::Error;
+use crate::limits::name;
+
+/// What a session wants otherwise than the configuration says.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Overrides {
+    /// Another model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// How long the model may think.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking: Option<String>,
+    /// How much it tells of what it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verbosity: Option<String>,
+}
+
+impl Overrides {
+    /// Whether everything is as configured.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let all = [
+            ("a model", &self.model),
+            ("a thinking level", &self.thinking),
+            ("a verbosity", &self.verbosity),
+        ];
+        all.into_iter().try_for_each(|(what, text)| text.as_deref().map_or(Ok(()), |text| name(what, text)))
+    }
+}
+
+/// A change of what is said about a session. What is `None` stays; `Some(None)` is taken away.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SessionChange {
+    /// The model that answers from now on.
+    pub active_model: Option<Option<String>>,
+    /// Another model than configured.
+    pub model: Option<Option<String>>,
+    /// Another thinking level than configured.
+    pub thinking: Option<Option<String>>,
+    /// Another verbosity than configured.
+    pub verbosity: Option<Option<String>>,
+    /// Entries of the metadata, each set or taken away.
+    pub metadata: BTreeMap<String, Option<String>>,
+}
+
+impl SessionChange {
+    /// The session as it is afterwards, if that may be.
+    pub(crate) fn apply(&self, mut session: Session) -> Result<Session, Error> {
+        let changes = [
+            (&self.active_model, &mut session.active_model),
+            (&self.model, &mut session.overrides.model),
+            (&self.thinking, &mut session.overrides.thinking),
+            (&self.verbosity, &mut session.overrides.verbosity),
+        ];
+        for (change, target) in changes {
+            if let Some(value) = change {
+                target.clone_from(value);
+            }
+        }
+        for (key, value) in &self.metadata {
+            match value {
+                Some(value) => session.metadata.insert(key.clone(), value.clone()),
+                None => session.metadata.remove(key),
+            };
+        }
+        session.active_model.as_deref().map_or(Ok(()), |model| name("a session's model", model))?;
+        session.overrides.check()?;
+        check_metadata(&session.metadata)?;
+        Ok(session)
+    }
+}

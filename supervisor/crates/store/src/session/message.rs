@@ -1,0 +1,179 @@
+//! Messages, and what a compaction does to them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::Error;
+use crate::limits::{MAX_APPEND, MAX_CONTENT_BYTES, MAX_TOOL_JSON_BYTES, count, size};
+use crate::time::Timestamp;
+
+/// What is to be appended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewMessage {
+    /// Who speaks.
+    pub role: Role,
+    /// What they say.
+    pub content: String,
+    /// The tools that the model wants called, as it wrote them.
+    pub tool_calls: Option<Value>,
+    /// What the tools answered.
+    pub tool_results: Option<Value>,
+}
+
+impl NewMessage {
+    /// A message of text alone.
+    #[must_use]
+    pub fn text(role: Role, content: impl Into<String>) -> Self {
+        Self { role, content: content.into(), tool_calls: None, tool_results: None }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        check(&self.content, self.tool_calls.as_ref(), self.tool_results.as_ref())
+    }
+
+    pub(crate) fn at(self, sequence: u64, at: Timestamp) -> Message {
+        let Self { role, content, tool_calls, tool_results } = self;
+        Message { sequence, role, content, tool_calls, tool_results, at, summarizes: None, replaced_by: None }
+    }
+}
+
+/// One message of a session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    /// Its number in the session, from 1; numbers are never used again.
+    pub sequence: u64,
+    /// Who speaks.
+    pub role: Role,
+    /// What they say.
+    pub content: String,
+    /// The tools that the model wants called, as it wrote them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_calls: Option<Value>,
+    /// What the tools answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_results: Option<Value>,
+    /// When it was written.
+    pub at: Timestamp,
+    /// A summary stands in the live view where this message stood, the last that it replaced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summarizes: Option<u64>,
+    /// The summary that replaced it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaced_by: Option<u64>,
+}
+
+impl Message {
+    /// How much room it takes.
+    pub(crate) fn weight(&self) -> usize {
+        let json = |value: &Option<Value>| value.as_ref().map_or(0, |value| value.to_string().len());
+        self.content.len() + json(&self.tool_calls) + json(&self.tool_results)
+    }
+
+    /// Where it stands in the live view.
+    pub(crate) fn position(&self) -> u64 {
+        self.summarizes.unwrap_or(self.sequence)
+    }
+
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.summarizes.is_some_and(|last| last >= self.sequence) {
+            return Err(Error::invalid("a summary", "must be younger than what it replaced"));
+        }
+        if self.replaced_by.is_some_and(|summary| summary <= self.sequence) {
+            return Err(Error::invalid("a replaced message", "must be older than its summary"));
+        }
+        check(&self.content, self.tool_calls.as_ref(), self.tool_results.as_ref())
+    }
+}
+
+/// Where the page after a message begins.
+pub(crate) fn message_token(message: &Message) -> Vec<u8> {
+    format!("{},{}", message.position(), message.sequence).into_bytes()
+}
+
+/// Refuses what cannot be appended.
+pub(crate) fn check_append(messages: &[NewMessage]) -> Result<(), Error> {
+    if messages.is_empty() {
+        return Err(Error::invalid("an append", "must have a message"));
+    }
+    count("the messages of an append", messages.len(), MAX_APPEND)?;
+    messages.iter().try_for_each(NewMessage::check)
+}
+
+fn check(content: &str, calls: Option<&Value>, results: Option<&Value>) -> Result<(), Error> {
+    size("a message's content", content.len(), MAX_CONTENT_BYTES)?;
+    for (what, json) in [("a message's tool calls", calls), ("a message's tool results", results)] {
+        if let Some(json) = json {
+            size(what, json.to_string().len(), MAX_TOOL_JSON_BYTES)?;
+        }
+    }
+    Ok(())
+}
+
+/// Who speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// The instructions above the conversation; a summary too.
+    System,
+    /// The person, or the program that stands for one.
+    User,
+    /// The model.
+    Assistant,
+    /// A tool.
+    Tool,
+}
+
+impl Role {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::Tool => "tool",
+        }
+    }
+
+    pub(crate) fn parse(word: &str) -> Result<Self, Error> {
+        let all = [Self::System, Self::User, Self::Assistant, Self::Tool];
+        all.into_iter()
+            .find(|role| role.word() == word)
+            .ok_or_else(|| Error::unreadable("message's role", format!("`{word}`")))
+    }
+}
+
+/// Which messages of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum View {
+    /// What the model shall see: summaries in the place of what they replaced.
+    Live,
+    /// Everything that was ever written, in that order.
+    All,
+    /// What this summary replaced.
+    ReplacedBy(u64),
+}
+
+/// How a session is compacted. Which messages belong together, such as a tool call and its result, is for the caller
+/// to know.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Compaction {
+    /// The last message to be replaced: this and everything before it in the live view.
+    pub through: u64,
+    /// What stands in their place.
+    pub summary: NewMessage,
+}
+
+impl Compaction {
+    pub(crate) fn check(&self, next: u64) -> Result<(), Error> {
+        if (1..next).contains(&self.through) {
+            return Ok(());
+        }
+        Err(Error::invalid(
+            "the last message of a compaction",
+            format!("must be one of the session's, below {next}"),
+        ))
+    }
+
+    pub(crate) fn nothing() -> Error {
+        Error::invalid("a compaction", "must replace a message of the live view")
+    }
+}

@@ -1,0 +1,141 @@
+//! Connections, and what is made sure of before the first of them writes.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+use super::MIGRATIONS;
+use crate::migrate::{latest, missing};
+use crate::open::{Open, OpenError};
+
+/// `TALN`: says that a file is ours.
+const APPLICATION_ID: i32 = 0x5441_4c4e;
+/// The first release of SQLite that does not lose committed writes. Up to 3.51.2, two connections that write and
+/// checkpoint at the same moment could reset the log under each other's commits.
+pub(super) const NEEDED: (i32, &str) = (3_051_003, "3.51.3");
+/// How long the database is examined at the start. This is enough for about a gigabyte; the rest of a larger one is found
+/// out by the checks of the pages as they are read.
+const MAX_CHECK: Duration = Duration::from_secs(5);
+/// How many steps of SQLite's machine pass between two looks at the clock: about a millisecond.
+const STEPS_PER_LOOK: std::ffi::c_int = 10_000;
+/// What the log keeps of its size after its contents are in the database. It grows to this anyway.
+const KEPT_LOG_BYTES: i64 = 16 * 1024 * 1024;
+/// Every statement of this crate fits in, so that none is compiled twice on a connection.
+const KEPT_STATEMENTS: usize = 96;
+
+/// Without SQLite's own mutex: a connection is used by one thread at a time, and the type system sees to it.
+fn open(path: &Path, flags: OpenFlags, busy: Duration) -> rusqlite::Result<Connection> {
+    let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.busy_timeout(busy)?;
+    connection.set_prepared_statement_cache_capacity(KEPT_STATEMENTS);
+    // A damaged file is not to make SQLite do more than fail.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    connection.pragma_update(None, "trusted_schema", false)?;
+    connection.pragma_update(None, "cell_size_check", true)?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    Ok(connection)
+}
+
+/// The connection that writes.
+pub(super) fn writer(path: &Path, settings: &Open) -> Result<Connection, OpenError> {
+    let failed = |error: rusqlite::Error| unusable(path, error);
+    let connection = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE, settings.busy_timeout).map_err(failed)?;
+    configure(&connection, settings).map_err(failed)?;
+    Ok(connection)
+}
+
+/// With FULL, a commit returns after the log is on the disk; with the default it may be lost in a power cut.
+fn configure(connection: &Connection, settings: &Open) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    connection.pragma_update(None, "synchronous", "full")?;
+    connection.pragma_update(None, "journal_size_limit", KEPT_LOG_BYTES)?;
+    if let Some(bytes) = settings.max_bytes {
+        let page: u64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+        let pages = i64::try_from((bytes / page.max(1)).max(1)).unwrap_or(i64::MAX);
+        connection.pragma_update(None, "max_page_count", pages)?;
+    }
+    Ok(())
+}
+
+/// One of the connections that read.
+pub(super) fn reader(path: &Path, settings: &Open) -> Result<Connection, OpenError> {
+    open(path, OpenFlags::SQLITE_OPEN_READ_ONLY, settings.busy_timeout).map_err(|error| unusable(path, error))
+}
+
+/// Fills the draft of a database.
+pub(super) fn fill(draft: &Path, settings: &Open) -> Result<(), OpenError> {
+    let failed = |error: rusqlite::Error| unusable(draft, error);
+    let mut connection =
+        open(draft, OpenFlags::SQLITE_OPEN_READ_WRITE, settings.busy_timeout).map_err(failed)?;
+    connection.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed)?;
+    migrate(&mut connection, draft)?;
+    // Kept in the file. A draft has one connection, so its log is gone when this is closed.
+    connection.pragma_update(None, "journal_mode", "wal").map_err(failed)?;
+    connection.close().map_err(|(_, error)| failed(error))
+}
+
+/// Refuses a file that is not ours, too new or damaged. By a connection that cannot write: closing another one would play
+/// the log into a damaged file.
+pub(super) fn inspect(path: &Path, settings: &Open) -> Result<(), OpenError> {
+    let mut connection = reader(path, settings)?;
+    let number = |name| {
+        connection
+            .pragma_query_value(None, name, |row| row.get::<_, i32>(0))
+            .map_err(|error| unusable(path, error))
+    };
+    let (application, version) = (number("application_id")?, number("user_version")?);
+    if application != APPLICATION_ID {
+        return Err(OpenError::Foreign { path: path.to_owned() });
+    }
+    let found = u32::try_from(version).unwrap_or(u32::MAX);
+    if missing(MIGRATIONS, found).is_none() {
+        let known = latest(MIGRATIONS);
+        return Err(OpenError::Newer { place: path.display().to_string(), found, known });
+    }
+    let until = Instant::now() + MAX_CHECK;
+    let late = move || Instant::now() > until;
+    connection.progress_handler(STEPS_PER_LOOK, Some(late)).map_err(|error| unusable(path, error))?;
+    match connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0)) {
+        Ok(answer) if answer == "ok" => Ok(()),
+        Ok(detail) => Err(OpenError::Damaged { path: path.to_owned(), detail: one_line(&detail) }),
+        Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::OperationInterrupted) => {
+            tracing::info!(path = %path.display(), "the database is too large to be examined whole at the start");
+            Ok(())
+        }
+        Err(error) => Err(unusable(path, error)),
+    }
+}
+
+/// Brings the schema to the latest version. Of two processes the second finds nothing to do.
+pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {
+    let failed = |error: rusqlite::Error| unusable(path, error);
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+    let found: u32 =
+        transaction.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(failed)?;
+    let Some(missing) = missing(MIGRATIONS, found) else {
+        let known = latest(MIGRATIONS);
+        return Err(OpenError::Newer { place: path.display().to_string(), found, known });
+    };
+    for migration in missing {
+        transaction.execute_batch(migration.sql).map_err(failed)?;
+        transaction.pragma_update(None, "user_version", migration.version).map_err(failed)?;
+    }
+    transaction.commit().map_err(failed)
+}
+
+fn unusable(path: &Path, error: rusqlite::Error) -> OpenError {
+    match super::error::failed(error) {
+        crate::Error::Corrupt(source) => {
+            OpenError::Damaged { path: path.to_owned(), detail: one_line(&source.to_string()) }
+        }
+        crate::Error::Engine(source) => OpenError::Engine(source),
+        other => OpenError::Store(other),
+    }
+}
+
+/// SQLite's findings begin with a headline.
+fn one_line(detail: &str) -> String {
+    detail.lines().filter(|line| !line.starts_with("***")).collect::<Vec<_>>().join("; ")
+}

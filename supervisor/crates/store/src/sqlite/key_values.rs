@@ -1,0 +1,192 @@
+//! Key-values in SQLite.
+
+use async_trait::async_trait;
+use rusqlite::{Connection, OptionalExtension as _, Row};
+
+use super::SqliteStore;
+use crate::error::Error;
+use crate::id::{Key, PluginId};
+use crate::key_values::{KeyValues, Namespace, Swap, Usage, check_value, prefix_end};
+use crate::page::{Filling, Page, PageRequest};
+
+#[async_trait]
+impl KeyValues for SqliteStore {
+    async fn get(&self, plugin: &PluginId, key: &Key) -> Result<Option<Vec<u8>>, Error> {
+        let (plugin, key) = (plugin.clone(), key.clone());
+        self.read(move |db| {
+            let value = "SELECT value FROM key_values
+                WHERE plugin = (SELECT id FROM plugins WHERE name = ?1) AND key = ?2";
+            let mut found = db.prepare_cached(value)?;
+            Ok(found.query_row((plugin.as_str(), key.as_bytes()), |row| row.get(0)).optional()?)
+        })
+        .await
+    }
+
+    async fn set(&self, namespace: &Namespace, key: &Key, value: Vec<u8>) -> Result<(), Error> {
+        check_value(&value)?;
+        let (namespace, key) = (namespace.clone(), key.clone());
+        self.write(move |db| {
+            let counted = Counted::of(db, &namespace.plugin)?;
+            let old = length(db, counted.id, &key)?;
+            counted.replace(db, &namespace, &key, old, Some(&value))
+        })
+        .await
+    }
+
+    async fn delete(&self, plugin: &PluginId, key: &Key) -> Result<bool, Error> {
+        // A quota never stands in the way of less.
+        let (namespace, key) = (Namespace::of(plugin.clone()), key.clone());
+        self.write(move |db| {
+            let Some(counted) = Counted::find(db, &namespace.plugin)? else { return Ok(false) };
+            let Some(old) = length(db, counted.id, &key)? else { return Ok(false) };
+            counted.replace(db, &namespace, &key, Some(old), None)?;
+            Ok(true)
+        })
+        .await
+    }
+
+    async fn keys(&self, plugin: &PluginId, prefix: &str, page: &PageRequest) -> Result<Page<Key>, Error> {
+        let (plugin, page) = (plugin.clone(), page.clone());
+        let (from, end) = (prefix.as_bytes().to_vec(), prefix_end(prefix.as_bytes()));
+        self.read(move |db| {
+            let mut rows = db.prepare_cached(
+                "SELECT key FROM key_values
+                WHERE plugin = (SELECT id FROM plugins WHERE name = ?1)
+                    AND key >= ?2 AND (?3 IS NULL OR key < ?3) AND (?4 IS NULL OR key > ?4)
+                ORDER BY key LIMIT ?5",
+            )?;
+            let mut rows = rows.query((plugin.as_str(), from, end, page.last(), page.probe()))?;
+            let mut keys = Filling::of(&page);
+            while let Some(row) = rows.next()? {
+                keys.push(key(row)?, 0);
+            }
+            Ok(keys.after(|key| key.as_bytes().to_vec()))
+        })
+        .await
+    }
+
+    async fn compare_and_set(
+        &self,
+        namespace: &Namespace,
+        key: &Key,
+        expected: Option<Vec<u8>>,
+        value: Option<Vec<u8>>,
+    ) -> Result<Swap, Error> {
+        value.as_deref().map_or(Ok(()), check_value)?;
+        let (namespace, key) = (namespace.clone(), key.clone());
+        self.write(move |db| {
+            let counted = Counted::of(db, &namespace.plugin)?;
+            let mut found =
+                db.prepare_cached("SELECT value FROM key_values WHERE plugin = ?1 AND key = ?2")?;
+            let current: Option<Vec<u8>> =
+                found.query_row((counted.id, key.as_bytes()), |row| row.get(0)).optional()?;
+            if current != expected {
+                return Ok(Swap::Lost(current));
+            }
+            let old = current.map(|value| value.len() as u64);
+            counted.replace(db, &namespace, &key, old, value.as_deref())?;
+            Ok(Swap::Done)
+        })
+        .await
+    }
+
+    async fn purge(&self, plugin: &PluginId) -> Result<Usage, Error> {
+        let plugin = plugin.clone();
+        self.write(move |db| {
+            let Some(counted) = Counted::find(db, &plugin)? else { return Ok(Usage::default()) };
+            db.prepare_cached("DELETE FROM key_values WHERE plugin = ?1")?.execute([counted.id])?;
+            db.prepare_cached("DELETE FROM plugins WHERE id = ?1")?.execute([counted.id])?;
+            Ok(counted.usage)
+        })
+        .await
+    }
+
+    async fn usage(&self, plugin: &PluginId) -> Result<Usage, Error> {
+        let plugin = plugin.clone();
+        self.read(move |db| Ok(Counted::find(db, &plugin)?.map(|counted| counted.usage).unwrap_or_default()))
+            .await
+    }
+
+    async fn plugins(&self, page: &PageRequest) -> Result<Page<(PluginId, Usage)>, Error> {
+        let page = page.clone();
+        self.read(move |db| {
+            let last = page.last_text()?.unwrap_or_default();
+            let mut rows = db.prepare_cached(
+                "SELECT name, bytes, keys FROM plugins WHERE keys > 0 AND name > ?1 ORDER BY name LIMIT ?2",
+            )?;
+            let mut rows = rows.query((last, page.probe()))?;
+            let mut plugins = Filling::of(&page);
+            while let Some(row) = rows.next()? {
+                let name: String = row.get(0)?;
+                let plugin = PluginId::new(&name).map_err(|error| Error::unreadable("plugin's id", error))?;
+                plugins.push((plugin, Usage { bytes: row.get(1)?, keys: row.get(2)? }), 0);
+            }
+            Ok(plugins.after(|(plugin, _)| plugin.as_str().into()))
+        })
+        .await
+    }
+}
+
+/// A plugin's row.
+struct Counted {
+    id: i64,
+    usage: Usage,
+}
+
+impl Counted {
+    fn find(db: &Connection, plugin: &PluginId) -> Result<Option<Self>, Error> {
+        let mut found = db.prepare_cached("SELECT id, bytes, keys FROM plugins WHERE name = ?1")?;
+        let counted = |row: &Row<'_>| {
+            Ok(Self { id: row.get(0)?, usage: Usage { bytes: row.get(1)?, keys: row.get(2)? } })
+        };
+        Ok(found.query_row([plugin.as_str()], counted).optional()?)
+    }
+
+    /// Its row, made if there is none.
+    fn of(db: &Connection, plugin: &PluginId) -> Result<Self, Error> {
+        if let Some(counted) = Self::find(db, plugin)? {
+            return Ok(counted);
+        }
+        db.prepare_cached("INSERT INTO plugins (name) VALUES (?1)")?.execute([plugin.as_str()])?;
+        Ok(Self { id: db.last_insert_rowid(), usage: Usage::default() })
+    }
+
+    /// Gives a key another value, or none, and counts it.
+    fn replace(
+        &self,
+        db: &Connection,
+        namespace: &Namespace,
+        key: &Key,
+        old: Option<u64>,
+        new: Option<&[u8]>,
+    ) -> Result<(), Error> {
+        let then = self.usage.with(namespace, key, old, new.map(|value| value.len() as u64))?;
+        match new {
+            Some(value) => db
+                .prepare_cached(
+                    "INSERT INTO key_values (plugin, key, value) VALUES (?1, ?2, ?3)
+                    ON CONFLICT (plugin, key) DO UPDATE SET value = excluded.value",
+                )?
+                .execute((self.id, key.as_bytes(), value))?,
+            None => db
+                .prepare_cached("DELETE FROM key_values WHERE plugin = ?1 AND key = ?2")?
+                .execute((self.id, key.as_bytes()))?,
+        };
+        db.prepare_cached("UPDATE plugins SET bytes = ?2, keys = ?3 WHERE id = ?1")?
+            .execute((self.id, then.bytes, then.keys))?;
+        Ok(())
+    }
+}
+
+/// The length of a value, which SQLite knows without reading it.
+fn length(db: &Connection, plugin: i64, key: &Key) -> Result<Option<u64>, Error> {
+    let mut found =
+        db.prepare_cached("SELECT length(value) FROM key_values WHERE plugin = ?1 AND key = ?2")?;
+    Ok(found.query_row((plugin, key.as_bytes()), |row| row.get(0)).optional()?)
+}
+
+fn key(row: &Row<'_>) -> Result<Key, Error> {
+    let unreadable = |error: &dyn std::fmt::Display| Error::unreadable("key", error);
+    let text = String::from_utf8(row.get(0)?).map_err(|error| unreadable(&error))?;
+    Key::new(text).map_err(|error| unreadable(&error))
+}

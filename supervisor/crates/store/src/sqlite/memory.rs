@@ -1,0 +1,230 @@
+//! Memories in SQLite.
+
+use std::collections::BTreeSet;
+
+use async_trait::async_trait;
+use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
+
+use super::{SqliteStore, words};
+use crate::error::Error;
+use crate::id::MemoryId;
+use crate::limits::MAX_RECALL_CANDIDATES;
+use crate::memory::{
+    Forget, Memory, MemoryQuery, NewMemory, Recalled, Remembered, StoredMemory, Workflow, by_similarity,
+    check_query, check_recall,
+};
+use crate::page::{Filling, Page, PageRequest};
+use crate::search::{Query, stems};
+use crate::time::Timestamp;
+
+/// What [`memory`] reads.
+macro_rules! columns {
+    () => {
+        "SELECT m.ulid, m.content, m.source, m.workflow, m.count, m.created_at, m.last_used,
+            (SELECT json_group_array(tag) FROM memory_tags t WHERE t.memory = m.id), m.id"
+    };
+}
+/// What a search filters by, from the second parameter on. All tags: as many are found as were asked for.
+macro_rules! filter {
+    () => {
+        "(?2 IS NULL OR m.source = ?2) AND (?3 = 0 OR ?3 = (
+            SELECT count(*) FROM memory_tags t WHERE t.memory = m.id AND t.tag IN (SELECT value FROM json_each(?4))))"
+    };
+}
+
+#[async_trait]
+impl Memory for SqliteStore {
+    async fn remember(&self, new: NewMemory) -> Result<Remembered, Error> {
+        let memory = new.checked(Timestamp::now())?;
+        let words = words::indexed(&memory.searched());
+        self.write(move |db| {
+            if let Some(known) = same_workflow(db, &memory)? {
+                let workflow = memory.workflow.as_ref().map(json);
+                db.prepare_cached(
+                    "UPDATE memories SET count = count + 1, last_used = ?2, workflow = ?3 WHERE ulid = ?1",
+                )?
+                .execute(params![
+                    known.to_string(),
+                    memory.last_used.as_millis(),
+                    workflow
+                ])?;
+                let memory = find(db, known)?.ok_or(Error::unreadable("memory", "it is gone"))?;
+                return Ok(Remembered { memory, new: false });
+            }
+            insert(db, &memory, &words)?;
+            Ok(Remembered { memory: memory.clone(), new: true })
+        })
+        .await
+    }
+
+    async fn get(&self, id: MemoryId) -> Result<Option<StoredMemory>, Error> {
+        self.read(move |db| find(db, id)).await
+    }
+
+    async fn search(&self, query: &MemoryQuery, page: &PageRequest) -> Result<Page<StoredMemory>, Error> {
+        let tags = check_query(query)?;
+        let (query, page) = (query.clone(), page.clone());
+        let Some(text) = query.text.as_deref().map(Query::parse).transpose()? else {
+            return self.read(move |db| newest(db, &query, &tags, &page)).await;
+        };
+        self.read(move |db| {
+            let sql = concat!(
+                columns!(),
+                " FROM memory_words w JOIN memories m ON m.id = w.rowid WHERE w.words MATCH ?1 AND ",
+                filter!(),
+                " ORDER BY bm25(memory_words), m.ulid DESC LIMIT ?5 OFFSET ?6"
+            );
+            let (probe, skipped) = (page.probe(), page.skipped()?);
+            let text = words::all(&text);
+            let mut filling = Filling::of(&page);
+            for memory in
+                select(db, sql, params![text, query.source, tags.len(), json(&tags), probe, skipped])?
+            {
+                filling.push(memory, 0);
+            }
+            filling.ranked(&page)
+        })
+        .await
+    }
+
+    async fn recall(&self, request: &str, limit: usize) -> Result<Vec<Recalled>, Error> {
+        check_recall(request)?;
+        let stems = stems(request);
+        if stems.is_empty() {
+            return Ok(Vec::new());
+        }
+        let request = request.to_owned();
+        self.read(move |db| {
+            let sql = concat!(
+                columns!(),
+                " FROM memory_words w JOIN memories m ON m.id = w.rowid
+                WHERE w.words MATCH ?1 AND m.workflow IS NOT NULL ORDER BY bm25(memory_words) LIMIT ?2"
+            );
+            let candidates = select(db, sql, params![words::any(&stems), MAX_RECALL_CANDIDATES])?;
+            Ok(by_similarity(&request, candidates, limit))
+        })
+        .await
+    }
+
+    async fn forget(&self, what: &Forget) -> Result<u64, Error> {
+        what.check()?;
+        let what = what.clone();
+        self.write(move |db| {
+            let (condition, value): (_, Box<dyn ToSql>) = match &what {
+                Forget::Id(id) => ("ulid = ?1", Box::new(id.to_string())),
+                Forget::Tag(tag) => {
+                    ("id IN (SELECT memory FROM memory_tags WHERE tag = ?1)", Box::new(tag.clone()))
+                }
+                Forget::NotUsedSince(time) => ("last_used < ?1", Box::new(time.as_millis())),
+            };
+            db.prepare_cached(&format!(
+                "DELETE FROM memory_words WHERE rowid IN (SELECT id FROM memories WHERE {condition})"
+            ))?
+            .execute([&value])?;
+            // The tags go with their memory.
+            let gone =
+                db.prepare_cached(&format!("DELETE FROM memories WHERE {condition}"))?.execute([&value])?;
+            Ok(gone as u64)
+        })
+        .await
+    }
+
+    async fn import(&self, memory: StoredMemory) -> Result<bool, Error> {
+        memory.check()?;
+        let words = words::indexed(&memory.searched());
+        self.write(move |db| {
+            if find(db, memory.id)?.is_some() || same_workflow(db, &memory)?.is_some() {
+                return Ok(false);
+            }
+            insert(db, &memory, &words)?;
+            Ok(true)
+        })
+        .await
+    }
+}
+
+fn find(db: &Connection, id: MemoryId) -> Result<Option<StoredMemory>, Error> {
+    Ok(select(db, concat!(columns!(), " FROM memories m WHERE ulid = ?1"), [id.to_string()])?.pop())
+}
+
+fn newest(
+    db: &Connection,
+    query: &MemoryQuery,
+    tags: &BTreeSet<String>,
+    page: &PageRequest,
+) -> Result<Page<StoredMemory>, Error> {
+    let sql = concat!(
+        columns!(),
+        " FROM memories m WHERE (?1 IS NULL OR m.ulid < ?1) AND ",
+        filter!(),
+        " ORDER BY m.ulid DESC LIMIT ?5"
+    );
+    let mut filling = Filling::of(page);
+    for memory in
+        select(db, sql, params![page.last_text()?, query.source, tags.len(), json(tags), page.probe()])?
+    {
+        filling.push(memory, 0);
+    }
+    Ok(filling.after(|memory| memory.id.to_string().into_bytes()))
+}
+
+fn same_workflow(db: &Connection, memory: &StoredMemory) -> Result<Option<MemoryId>, Error> {
+    let Some(workflow) = &memory.workflow else { return Ok(None) };
+    let mut found = db.prepare_cached("SELECT ulid FROM memories WHERE fingerprint = ?1")?;
+    let id: Option<String> = found.query_row([workflow.fingerprint()], |row| row.get(0)).optional()?;
+    id.map(|id| MemoryId::new(&id).map_err(|error| Error::unreadable("memory's id", error))).transpose()
+}
+
+fn insert(db: &Connection, memory: &StoredMemory, words: &str) -> Result<(), Error> {
+    db.prepare_cached(
+        "INSERT INTO memories (ulid, content, source, workflow, fingerprint, count, created_at, last_used)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+    )?
+    .execute(params![
+        memory.id.to_string(),
+        memory.content,
+        memory.source,
+        memory.workflow.as_ref().map(json),
+        memory.workflow.as_ref().map(Workflow::fingerprint),
+        memory.count,
+        memory.created_at.as_millis(),
+        memory.last_used.as_millis(),
+    ])?;
+    let row = db.last_insert_rowid();
+    for tag in &memory.tags {
+        db.prepare_cached("INSERT INTO memory_tags (tag, memory) VALUES (?1, ?2)")?
+            .execute(params![tag, row])?;
+    }
+    db.prepare_cached("INSERT INTO memory_words (rowid, words) VALUES (?1, ?2)")?
+        .execute(params![row, words])?;
+    Ok(())
+}
+
+fn select(db: &Connection, sql: &str, params: impl rusqlite::Params) -> Result<Vec<StoredMemory>, Error> {
+    let mut rows = db.prepare_cached(sql)?;
+    let mut rows = rows.query(params)?;
+    let mut memories = Vec::new();
+    while let Some(row) = rows.next()? {
+        memories.push(memory(row)?);
+    }
+    Ok(memories)
+}
+
+fn memory(row: &Row<'_>) -> Result<StoredMemory, Error> {
+    let (id, workflow, tags): (String, Option<String>, String) = (row.get(0)?, row.get(3)?, row.get(7)?);
+    let workflow = workflow.map(|text| serde_json::from_str(&text)).transpose();
+    Ok(StoredMemory {
+        id: MemoryId::new(&id).map_err(|error| Error::unreadable("memory's id", error))?,
+        content: row.get(1)?,
+        tags: serde_json::from_str(&tags).map_err(|error| Error::unreadable("memory's tags", error))?,
+        source: row.get(2)?,
+        workflow: workflow.map_err(|error| Error::unreadable("memory's workflow", error))?,
+        created_at: Timestamp::from_millis(row.get(5)?),
+        count: row.get(4)?,
+        last_used: Timestamp::from_millis(row.get(6)?),
+    })
+}
+
+fn json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).expect("texts and lists of them are always JSON")
+}

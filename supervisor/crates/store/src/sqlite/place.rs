@@ -1,0 +1,95 @@
+//! The directory and the file: nobody else's, and never made in place of one that should be there.
+
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io::ErrorKind;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use crate::open::OpenError;
+
+/// SQLite takes what is smaller than its smallest page for a file that nobody has written to yet.
+const SMALLEST: u64 = 512;
+
+/// A file beside the database, with something behind its name.
+pub(super) fn beside(database: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(database);
+    name.push(suffix);
+    name.into()
+}
+
+/// Makes sure of a directory that is closed to everybody else.
+pub(super) fn directory(database: &Path) -> Result<PathBuf, OpenError> {
+    let directory = match database.parent() {
+        Some(parent) if parent != Path::new("") => parent.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&directory)
+        .map_err(OpenError::file(&directory, "the directory cannot be made"))?;
+    let found =
+        fs::metadata(&directory).map_err(OpenError::file(&directory, "the directory cannot be seen"))?;
+    let mode = found.permissions().mode() & 0o7777;
+    if mode & 0o077 != 0 {
+        return Err(OpenError::Exposed { directory, mode });
+    }
+    Ok(directory)
+}
+
+/// Whether there is a database. An empty file is not none: ours are made whole before they get their name, so it is
+/// one that was cut off. Neither is a log without its database: it would be played into the new one.
+pub(super) fn exists(database: &Path) -> Result<bool, OpenError> {
+    let damaged =
+        |detail: &str| Err(OpenError::Damaged { path: database.to_owned(), detail: detail.to_owned() });
+    let log = beside(database, "-wal");
+    match fs::metadata(database) {
+        Ok(found) if !found.is_file() => damaged("it is not a file"),
+        Ok(found) if found.len() < SMALLEST => damaged("it is cut off, or was emptied"),
+        Ok(found) => {
+            if found.permissions().mode() & 0o077 != 0 {
+                fs::set_permissions(database, Permissions::from_mode(0o600))
+                    .map_err(OpenError::file(database, "the file cannot be closed to other users"))?;
+            }
+            Ok(true)
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            if fs::metadata(&log).is_ok_and(|found| found.len() > 0) {
+                return damaged("it is missing, although its log is there (-wal)");
+            }
+            Ok(false)
+        }
+        Err(error) => Err(OpenError::file(database, "the file cannot be seen")(error)),
+    }
+}
+
+/// Makes a database under another name and gives it its own when it is whole. Two processes may do so at once: the name
+/// is given once, and never in the place of a file.
+pub(super) fn create(
+    directory: &Path,
+    database: &Path,
+    fill: impl FnOnce(&Path) -> Result<(), OpenError>,
+) -> Result<(), OpenError> {
+    let draft = beside(database, &format!(".new-{}", ulid::Ulid::generate()));
+    let made = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&draft)
+        .map_err(OpenError::file(&draft, "the file cannot be made"))
+        .and_then(|_| fill(&draft))
+        .and_then(|()| match fs::hard_link(&draft, database) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                Err(OpenError::file(database, "the file cannot get its name")(error))
+            }
+            _ => Ok(()),
+        });
+    // Whatever became of it, the draft is not needed any more, and one that stays hurts nobody.
+    let _gone = fs::remove_file(&draft);
+    made?;
+    // The name itself has to survive a power cut too.
+    File::open(directory)
+        .and_then(|directory| directory.sync_all())
+        .map_err(OpenError::file(directory, "the directory cannot be synced"))
+}

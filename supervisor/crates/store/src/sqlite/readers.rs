@@ -1,0 +1,132 @@
+//! The threads that read, each with a connection of its own.
+//!
+//! All take from one queue, so a long read keeps nobody waiting but its own thread, and a thread that has finished takes
+//! the next read without being woken: with many callers that is most of what a read costs.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use rusqlite::Connection;
+use tokio::sync::{Semaphore, oneshot};
+
+use crate::error::Error;
+
+/// How many reads wait at most; whoever comes later waits in front of the queue.
+const MAX_WAITING: usize = 1024;
+
+type Read = Box<dyn FnOnce(&Connection) + Send>;
+
+/// The threads' handle.
+pub(super) struct Readers {
+    queue: Arc<Queue>,
+    room: Arc<Semaphore>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+#[derive(Default)]
+struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    reads: VecDeque<Read>,
+    closed: bool,
+}
+
+impl Readers {
+    pub(super) fn start(connections: Vec<Connection>) -> std::io::Result<Self> {
+        let queue = Arc::<Queue>::default();
+        let readers = Self {
+            queue: Arc::clone(&queue),
+            room: Arc::new(Semaphore::new(MAX_WAITING)),
+            threads: Mutex::default(),
+        };
+        for connection in connections {
+            let queue = Arc::clone(&queue);
+            let thread = std::thread::Builder::new().name("talon-store-read".into());
+            let thread = thread.spawn(move || {
+                while let Some(read) = queue.next() {
+                    read(&connection);
+                }
+            })?;
+            lock(&readers.threads).push(thread);
+        }
+        Ok(readers)
+    }
+
+    pub(super) async fn run<T, F>(&self, work: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
+    {
+        let room = Arc::clone(&self.room).acquire_owned().await.map_err(|_| Error::Closed)?;
+        let (reply, answer) = oneshot::channel();
+        self.queue.push(Box::new(move |connection| {
+            drop(room);
+            if !reply.is_closed() {
+                let read = catch_unwind(AssertUnwindSafe(|| work(connection)));
+                let result = read.unwrap_or_else(|_| Err(Error::Engine("the read panicked".into())));
+                // Whoever asked may have stopped waiting.
+                let _heard = reply.send(result);
+            }
+        }));
+        answer.await.unwrap_or(Err(Error::Closed))
+    }
+
+    /// Ends the threads after the reads that they are at.
+    pub(super) async fn close(&self) {
+        self.room.close();
+        self.queue.close();
+        let threads = std::mem::take(&mut *lock(&self.threads));
+        let ended = move || threads.into_iter().for_each(|thread| drop(thread.join()));
+        // An error means that the runtime ends too.
+        let _ended = tokio::task::spawn_blocking(ended).await;
+    }
+}
+
+impl Drop for Readers {
+    fn drop(&mut self) {
+        self.queue.close();
+    }
+}
+
+impl Queue {
+    fn push(&self, read: Read) {
+        let mut state = lock(&self.state);
+        // One that is dropped here answers that the store is closed.
+        if !state.closed {
+            state.reads.push_back(read);
+            drop(state);
+            self.changed.notify_one();
+        }
+    }
+
+    /// Waits for the next read; `None` when the store is closed.
+    fn next(&self) -> Option<Read> {
+        let mut state = lock(&self.state);
+        loop {
+            if let Some(read) = state.reads.pop_front() {
+                return Some(read);
+            }
+            if state.closed {
+                return None;
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn close(&self) {
+        let mut state = lock(&self.state);
+        state.closed = true;
+        state.reads.clear();
+        self.changed.notify_all();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,243 @@
+//! Sessions in SQLite. Writers take turns by the write lock of the whole file, which other processes take too.
+
+mod log;
+mod rows;
+
+use async_trait::async_trait;
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::{SqliteStore, words};
+use crate::error::Error;
+use crate::id::SessionId;
+use crate::page::{Filling, Page, PageRequest};
+use crate::search::{Query, rendered};
+use crate::session::{
+    Compaction, Expected, ExportedSession, Message, MessageHit, NewMessage, NewSession, Session,
+    SessionChange, SessionFilter, SessionQuery, SessionState, Sessions, View,
+};
+use crate::time::Timestamp;
+use rows::{json, message, session};
+
+#[async_trait]
+impl Sessions for SqliteStore {
+    async fn create(&self, new: NewSession) -> Result<Session, Error> {
+        let session = new.checked()?;
+        self.write(move |db| {
+            insert(db, &session)?;
+            Ok(session.clone())
+        })
+        .await
+    }
+
+    async fn get(&self, id: SessionId) -> Result<Option<Session>, Error> {
+        self.read(move |db| find(db, id)).await
+    }
+
+    async fn list(&self, filter: &SessionFilter, page: &PageRequest) -> Result<Page<Session>, Error> {
+        filter.check()?;
+        let (filter, page) = (filter.clone(), page.clone());
+        self.read(move |db| {
+            let mut rows = db.prepare_cached(concat!(
+                rows::sessions!(),
+                " WHERE (?1 IS NULL OR sender = ?1) AND (?2 IS NULL OR channel = ?2)
+                    AND (?3 IS NULL OR state = ?3) AND (?4 IS NULL OR updated_at >= ?4) AND (?5 IS NULL OR id < ?5)
+                ORDER BY id DESC LIMIT ?6"
+            ))?;
+            let SessionFilter { sender, channel, state, updated_since } = filter;
+            let state = state.map(SessionState::word);
+            let since = updated_since.map(Timestamp::as_millis);
+            let mut rows =
+                rows.query(params![sender, channel, state, since, page.last_text()?, page.probe()])?;
+            let mut sessions = Filling::of(&page);
+            while let Some(row) = rows.next()? {
+                sessions.push(session(row)?, 0);
+            }
+            Ok(sessions.after(|session| session.id.to_string().into_bytes()))
+        })
+        .await
+    }
+
+    async fn append(
+        &self,
+        id: SessionId,
+        expected: Expected,
+        messages: Vec<NewMessage>,
+    ) -> Result<Vec<Message>, Error> {
+        crate::session::check_append(&messages)?;
+        let texts = messages.iter().map(|message| message.content.clone()).collect();
+        let words = rendered(texts, words::indexed).await?;
+        self.write(move |db| log::append(db, id, expected, &messages, &words)).await
+    }
+
+    async fn messages(&self, id: SessionId, view: View, page: &PageRequest) -> Result<Page<Message>, Error> {
+        let page = page.clone();
+        self.read(move |db| log::read(db, id, view, &page)).await
+    }
+
+    async fn compact(&self, id: SessionId, expected: Expected, with: Compaction) -> Result<Message, Error> {
+        with.summary.check()?;
+        let words = rendered(vec![with.summary.content.clone()], words::indexed).await?.concat();
+        self.write(move |db| log::compact(db, id, expected, &with, &words)).await
+    }
+
+    async fn update(&self, id: SessionId, change: SessionChange) -> Result<Session, Error> {
+        self.changed(id, move |session| change.apply(session)).await
+    }
+
+    async fn idle(&self, since: Timestamp, limit: u32) -> Result<Vec<SessionId>, Error> {
+        self.write(move |db| {
+            let mut ids = db.prepare_cached(
+                "UPDATE sessions SET state = 'idle' WHERE id IN (
+                    SELECT id FROM sessions WHERE state = 'active' AND updated_at < ?1 ORDER BY updated_at LIMIT ?2
+                ) RETURNING id",
+            )?;
+            let mut rows = ids.query((since.as_millis(), limit))?;
+            let mut idle = Vec::new();
+            while let Some(row) = rows.next()? {
+                idle.push(rows::session_id(row, 0)?);
+            }
+            idle.sort_unstable();
+            Ok(idle)
+        })
+        .await
+    }
+
+    async fn resume(&self, id: SessionId) -> Result<Session, Error> {
+        self.changed(id, |mut session| {
+            session.state = SessionState::Active;
+            Ok(session)
+        })
+        .await
+    }
+
+    async fn search(&self, query: &SessionQuery, page: &PageRequest) -> Result<Page<MessageHit>, Error> {
+        query.check()?;
+        let (query, page) = (query.clone(), page.clone());
+        let text = words::all(&Query::parse(&query.text)?);
+        self.read(move |db| {
+            let mut rows = db.prepare_cached(concat!(
+                "SELECT ",
+                rows::message_columns!(),
+                ", m.session FROM message_words w JOIN messages m ON m.id = w.rowid JOIN sessions s ON s.id = m.session
+                WHERE w.words MATCH ?1 AND (?2 IS NULL OR m.session = ?2) AND (?3 IS NULL OR s.sender = ?3)
+                    AND (?4 IS NULL OR s.channel = ?4) AND (?5 OR m.replaced_by IS NULL)
+                ORDER BY bm25(message_words), m.id DESC LIMIT ?6 OFFSET ?7"
+            ))?;
+            let SessionQuery { session, sender, channel, include_replaced, .. } = query;
+            let session = session.map(String::from);
+            let (probe, skipped) = (page.probe(), page.skipped()?);
+            let mut rows =
+                rows.query(params![text, session, sender, channel, include_replaced, probe, skipped])?;
+            let mut hits = Filling::of(&page);
+            while let Some(row) = rows.next()? {
+                let message = message(row)?;
+                let weight = message.weight();
+                if !hits.push(MessageHit { session: rows::session_id(row, 9)?, message }, weight) {
+                    break;
+                }
+            }
+            hits.ranked(&page)
+        })
+        .await
+    }
+
+    async fn delete(&self, id: SessionId) -> Result<bool, Error> {
+        self.write(move |db| {
+            let id = id.to_string();
+            db.prepare_cached(
+                "DELETE FROM message_words WHERE rowid IN (SELECT id FROM messages WHERE session = ?1)",
+            )?
+            .execute([&id])?;
+            db.prepare_cached("DELETE FROM messages WHERE session = ?1")?.execute([&id])?;
+            Ok(db.prepare_cached("DELETE FROM sessions WHERE id = ?1")?.execute([&id])? > 0)
+        })
+        .await
+    }
+
+    async fn export(&self, id: SessionId) -> Result<ExportedSession, Error> {
+        self.read(move |db| {
+            // Ends by itself when it is dropped.
+            let moment = db.unchecked_transaction()?;
+            exported(&moment, id)
+        })
+        .await
+    }
+
+    async fn import(&self, import: ExportedSession) -> Result<bool, Error> {
+        import.check()?;
+        let texts = import.messages.iter().map(|message| message.content.clone()).collect();
+        let words = rendered(texts, words::indexed).await?;
+        self.write(move |db| {
+            let id = import.session.id;
+            if find(db, id)?.is_some() {
+                return if exported(db, id)? == import { Ok(false) } else { Err(Error::SessionExists(id)) };
+            }
+            insert(db, &import.session)?;
+            let mut messages = import.messages.iter().zip(&words);
+            messages.try_for_each(|(message, words)| log::insert(db, id, message, words))?;
+            Ok(true)
+        })
+        .await
+    }
+}
+
+impl SqliteStore {
+    /// Changes what is said about a session, if that makes a difference.
+    async fn changed(
+        &self,
+        id: SessionId,
+        change: impl Fn(Session) -> Result<Session, Error> + Send + 'static,
+    ) -> Result<Session, Error> {
+        self.write(move |db| {
+            let before = existing(db, id)?;
+            let mut session = change(before.clone())?;
+            if session != before {
+                session.updated_at = Timestamp::now();
+                save(db, &session)?;
+            }
+            Ok(session)
+        })
+        .await
+    }
+}
+
+fn find(db: &Connection, id: SessionId) -> Result<Option<Session>, Error> {
+    let mut found = db.prepare_cached(concat!(rows::sessions!(), " WHERE id = ?1"))?;
+    found.query_row([id.to_string()], |row| Ok(session(row))).optional()?.transpose()
+}
+
+fn existing(db: &Connection, id: SessionId) -> Result<Session, Error> {
+    find(db, id)?.ok_or(Error::NoSession(id))
+}
+
+fn exported(db: &Connection, id: SessionId) -> Result<ExportedSession, Error> {
+    Ok(ExportedSession { session: existing(db, id)?, messages: log::all(db, id)? })
+}
+
+fn insert(db: &Connection, session: &Session) -> Result<(), Error> {
+    let Session { id, sender, channel, created_at, .. } = session;
+    db.prepare_cached(
+        "INSERT INTO sessions (id, sender, channel, created_at, state, overrides, metadata, updated_at, next_sequence)
+        VALUES (?1, ?2, ?3, ?4, 'active', '', '', 0, 1)",
+    )?
+    .execute(params![id.to_string(), sender, channel, created_at.as_millis()])?;
+    save(db, session)
+}
+
+/// What may change about a session.
+fn save(db: &Connection, session: &Session) -> Result<(), Error> {
+    db.prepare_cached(
+        "UPDATE sessions SET state = ?2, active_model = ?3, overrides = ?4, metadata = ?5, updated_at = ?6,
+            next_sequence = ?7 WHERE id = ?1",
+    )?
+    .execute(params![
+        session.id.to_string(),
+        session.state.word(),
+        session.active_model,
+        json(&session.overrides),
+        json(&session.metadata),
+        session.updated_at.as_millis(),
+        session.next_sequence,
+    ])?;
+    Ok(())
+}

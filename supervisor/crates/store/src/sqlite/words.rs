@@ -1,0 +1,25 @@
+//! Queries in the language of FTS5.
+
+use std::fmt::Write as _;
+
+use crate::search::{Query, words};
+
+/// A text as it is indexed.
+pub(super) fn indexed(text: &str) -> String {
+    words(text).join(" ")
+}
+
+/// All terms of a query. Words hold letters and digits alone, so nothing needs to be escaped.
+pub(super) fn all(query: &Query) -> String {
+    let mut text = String::new();
+    for term in &query.terms {
+        let and = if text.is_empty() { "" } else { " AND " };
+        write!(text, "{and}\"{}\" *", term.words.join(" ")).expect("writing to a string succeeds");
+    }
+    text
+}
+
+/// Any of the beginnings of words.
+pub(super) fn any(stems: &[String]) -> String {
+    stems.iter().map(|stem| format!("\"{stem}\" *")).collect::<Vec<_>>().join(" OR ")
+}

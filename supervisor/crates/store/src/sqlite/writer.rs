@@ -1,0 +1,254 @@
+//! The one thread that writes, and how many writes share one commit.
+//!
+//! A commit is one wait for the disk, and dearer than all else. While the disk is written, further writes come in; the
+//! next transaction takes all of them, each in a savepoint of its own, so that one that fails is undone alone. Nobody
+//! waits longer for it: there is no timer, and a lonely write is committed at once.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use rusqlite::Connection;
+use tokio::sync::{mpsc, oneshot};
+
+use super::lock::Lock;
+use crate::error::Error;
+use crate::store::Counters;
+
+/// How many writes wait at most; whoever comes later waits in front of the queue. A value is at most a megabyte, so this
+/// bounds the memory too.
+const MAX_WAITING: usize = 256;
+/// How many writes share a commit at most, so that the first of them is not kept from its answer by ever new ones.
+const MAX_SHARED: usize = 256;
+
+/// The thread's handle.
+pub(super) struct Writer {
+    orders: mpsc::Sender<Order>,
+    tally: Arc<Tally>,
+}
+
+#[derive(Default)]
+struct Tally {
+    writes: AtomicU64,
+    commits: AtomicU64,
+}
+
+enum Order {
+    Write(Box<dyn Work>),
+    /// Answered when the database is closed and the lock released.
+    Stop(oneshot::Sender<()>),
+}
+
+impl Writer {
+    pub(super) fn start(connection: Connection, lock: Lock, busy: Duration) -> std::io::Result<Self> {
+        let (orders, queue) = mpsc::channel(MAX_WAITING);
+        let tally = Arc::new(Tally::default());
+        let thread = Thread { connection, queue, tally: Arc::clone(&tally), busy, stopped: None };
+        std::thread::Builder::new().name("talon-store".into()).spawn(move || {
+            let stopped = thread.serve();
+            drop(lock);
+            // Whoever asked may have stopped waiting.
+            let _heard = stopped.map(|stopped| stopped.send(()));
+        })?;
+        Ok(Self { orders, tally })
+    }
+
+    pub(super) async fn run<T, F>(&self, work: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: FnMut(&Connection) -> Result<T, Error> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let task = Task { work, result: Err(Error::Closed), reply };
+        self.orders.send(Order::Write(Box::new(task))).await.map_err(|_| Error::Closed)?;
+        answer.await.unwrap_or(Err(Error::Closed))
+    }
+
+    pub(super) fn counters(&self) -> Counters {
+        let Tally { writes, commits } = &*self.tally;
+        Counters { writes: writes.load(Ordering::Relaxed), commits: commits.load(Ordering::Relaxed) }
+    }
+
+    pub(super) async fn close(&self) {
+        let (stopped, end) = oneshot::channel();
+        if self.orders.send(Order::Stop(stopped)).await.is_ok() {
+            // An error means that the thread is gone, which is what is waited for.
+            let _ended = end.await;
+        }
+    }
+}
+
+/// A write with its answer, whatever the answer's type is.
+trait Work: Send {
+    /// Nobody waits for it any more.
+    fn abandoned(&self) -> bool;
+    /// Does it; says whether that went well.
+    fn run(&mut self, connection: &Connection) -> bool;
+    /// Takes back what `run` found.
+    fn fail(&mut self, error: Error);
+    /// Tells what came of it.
+    fn answer(self: Box<Self>);
+}
+
+struct Task<T, F> {
+    work: F,
+    result: Result<T, Error>,
+    reply: oneshot::Sender<Result<T, Error>>,
+}
+
+impl<T: Send, F: FnMut(&Connection) -> Result<T, Error> + Send> Work for Task<T, F> {
+    fn abandoned(&self) -> bool {
+        self.reply.is_closed()
+    }
+
+    fn run(&mut self, connection: &Connection) -> bool {
+        let worked = catch_unwind(AssertUnwindSafe(|| (self.work)(connection)));
+        self.result = worked.unwrap_or_else(|_| Err(Error::Engine("the write panicked".into())));
+        self.result.is_ok()
+    }
+
+    fn fail(&mut self, error: Error) {
+        self.result = Err(error);
+    }
+
+    fn answer(self: Box<Self>) {
+        // Whoever asked may have stopped waiting.
+        let _heard = self.reply.send(self.result);
+    }
+}
+
+/// What became of a shared transaction.
+enum Shared {
+    Committed,
+    /// Something undid it whole.
+    Undone,
+    /// It could not begin, since another process writes.
+    Busy,
+}
+
+struct Thread {
+    connection: Connection,
+    queue: mpsc::Receiver<Order>,
+    tally: Arc<Tally>,
+    busy: Duration,
+    stopped: Option<oneshot::Sender<()>>,
+}
+
+impl Thread {
+    fn serve(mut self) -> Option<oneshot::Sender<()>> {
+        while self.stopped.is_none()
+            && let Some(order) = self.queue.blocking_recv()
+        {
+            let Some(first) = self.accept(order) else { continue };
+            let mut works = Vec::from([first]);
+            match self.together(&mut works) {
+                Shared::Committed => {}
+                // Each of them would wait as long again.
+                Shared::Busy => works.iter_mut().for_each(|work| work.fail(Error::Busy(self.busy))),
+                // Nobody has an answer yet. One by one, only those fail that fail alone.
+                Shared::Undone => works.iter_mut().for_each(|work| self.alone(&mut **work)),
+            }
+            works.into_iter().for_each(Work::answer);
+        }
+        self.stopped
+    }
+
+    /// The write in an order, if it is one that somebody waits for.
+    fn accept(&mut self, order: Order) -> Option<Box<dyn Work>> {
+        match order {
+            Order::Write(work) => Some(work).filter(|work| !work.abandoned()),
+            Order::Stop(stopped) => {
+                self.stopped = Some(stopped);
+                None
+            }
+        }
+    }
+
+    /// Does a write and all that come while it is being done in one transaction.
+    fn together(&mut self, works: &mut Vec<Box<dyn Work>>) -> Shared {
+        if let Err(error) = self.execute("BEGIN IMMEDIATE") {
+            return if matches!(self.named(error), Error::Busy(_)) { Shared::Busy } else { Shared::Undone };
+        }
+        let (mut next, mut succeeded) = (0, 0);
+        while let Some(work) = works.get_mut(next) {
+            match saved(&self.connection, &mut **work) {
+                Some(done) => succeeded += u64::from(done),
+                None => return Shared::Undone,
+            }
+            next += 1;
+            while works.len() < MAX_SHARED && self.stopped.is_none() {
+                let Ok(order) = self.queue.try_recv() else { break };
+                works.extend(self.accept(order));
+            }
+        }
+        if self.commit().is_err() {
+            return Shared::Undone;
+        }
+        self.count(succeeded);
+        Shared::Committed
+    }
+
+    fn alone(&mut self, work: &mut dyn Work) {
+        if let Err(error) = self.execute("BEGIN IMMEDIATE") {
+            return work.fail(self.named(error));
+        }
+        if !work.run(&self.connection) {
+            return self.undo();
+        }
+        match self.commit() {
+            Ok(()) => self.count(1),
+            Err(error) => work.fail(self.named(error)),
+        }
+    }
+
+    fn execute(&self, sql: &str) -> rusqlite::Result<()> {
+        self.connection.prepare_cached(sql)?.execute([]).map(drop)
+    }
+
+    fn commit(&self) -> rusqlite::Result<()> {
+        self.execute("COMMIT").inspect_err(|_| self.undo())
+    }
+
+    /// After some errors SQLite has undone the transaction itself.
+    fn undo(&self) {
+        if !self.connection.is_autocommit()
+            && let Err(error) = self.execute("ROLLBACK")
+        {
+            tracing::error!(%error, "a transaction cannot be undone");
+        }
+    }
+
+    fn count(&self, writes: u64) {
+        self.tally.writes.fetch_add(writes, Ordering::Relaxed);
+        self.tally.commits.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn named(&self, error: rusqlite::Error) -> Error {
+        match super::error::failed(error) {
+            Error::Busy(_) => Error::Busy(self.busy),
+            other => other,
+        }
+    }
+}
+
+/// Does one write of several: `Some` says whether it went well, `None` that the whole transaction is lost.
+fn saved(connection: &Connection, work: &mut dyn Work) -> Option<bool> {
+    let execute = |sql| connection.prepare_cached(sql)?.execute([]).map(drop);
+    let lost = |_: rusqlite::Error| {
+        if !connection.is_autocommit() {
+            // If even this fails, the next BEGIN does, and says why.
+            let _undone: rusqlite::Result<()> = execute("ROLLBACK");
+        }
+    };
+    execute("SAVEPOINT write").map_err(lost).ok()?;
+    let done = work.run(connection);
+    if connection.is_autocommit() {
+        return None;
+    }
+    if !done {
+        execute("ROLLBACK TO write").map_err(lost).ok()?;
+    }
+    execute("RELEASE write").map_err(lost).ok()?;
+    Some(done)
+}

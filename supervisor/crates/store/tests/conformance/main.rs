@@ -1,0 +1,44 @@
+//! What both engines promise, by the same cases, and what each promises alone.
+#![expect(clippy::unwrap_used, reason = "a test: what cannot be unwrapped is its failure")]
+
+mod crash;
+mod files;
+mod key_values;
+mod memory;
+mod properties;
+mod server;
+mod sessions;
+mod support;
+mod upgrades;
+
+use support::{on_postgres, on_sqlite};
+
+#[test]
+fn sqlite_key_values() {
+    on_sqlite(key_values::CASES);
+}
+
+#[test]
+fn postgres_key_values() {
+    on_postgres("postgres_key_values", key_values::CASES);
+}
+
+#[test]
+fn sqlite_sessions() {
+    on_sqlite(sessions::CASES);
+}
+
+#[test]
+fn postgres_sessions() {
+    on_postgres("postgres_sessions", sessions::CASES);
+}
+
+#[test]
+fn sqlite_memory() {
+    on_sqlite(memory::CASES);
+}
+
+#[test]
+fn postgres_memory() {
+    on_postgres("postgres_memory", memory::CASES);
+}

@@ -1,0 +1,108 @@
+//! From every older version of the schema to the present one, with what was written in it.
+
+use std::fs;
+use std::path::Path;
+
+use talon_store::{Engine, NewMemory, Open, PageRequest, SessionId, SessionQuery, View};
+
+use crate::support::{Server, key, namespace, plugin, runtime, scratch};
+
+const SESSION: &str = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
+
+/// The migrations of an engine, oldest first.
+fn migrations(engine: &str) -> Vec<String> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(engine).join("migrations");
+    let mut files: Vec<_> = fs::read_dir(directory).unwrap().map(|file| file.unwrap().path()).collect();
+    files.sort_unstable();
+    assert!(files.len() >= 3);
+    files.iter().map(|file| fs::read_to_string(file).unwrap()).collect()
+}
+
+/// What each version, from the first, lets one write, in a dialect that both engines read.
+fn written(version: usize, schema: &str, bytes: impl Fn(&str) -> String, words: &str) -> String {
+    let text = bytes("was here");
+    let all = [
+        format!(
+            "INSERT INTO {schema}plugins (name, bytes, keys) VALUES ('old', 9, 1);
+            INSERT INTO {schema}key_values (plugin, key, value)
+                SELECT id, {key}, {text} FROM {schema}plugins;",
+            key = bytes("a")
+        ),
+        format!(
+            "INSERT INTO {schema}sessions (id, sender, channel, state, overrides, metadata, created_at, updated_at,
+                next_sequence) VALUES ('{SESSION}', 'ada', 'c', 'idle', '{{}}', '{{}}', 1, 2, 2);
+            INSERT INTO {schema}messages (session, sequence, position, role, content, at{column})
+                VALUES ('{SESSION}', 1, 1, 'user', {content}, 1{words});",
+            column = if words.is_empty() { "" } else { ", words" },
+            content = if words.is_empty() { "'was here'".to_owned() } else { text.clone() },
+        ),
+    ];
+    all[..version.min(all.len())].concat()
+}
+
+async fn works(open: Open, version: usize) {
+    let store = open.open().await.unwrap();
+    let db = store.key_values();
+    let found = db.get(&plugin("old"), &key("a")).await.unwrap();
+    assert_eq!(found.as_deref(), (version >= 1).then_some(b"was here".as_slice()));
+    db.set(&namespace("old"), &key("b"), vec![1]).await.unwrap();
+    assert_eq!(db.usage(&plugin("old")).await.unwrap().keys, if version >= 1 { 2 } else { 1 });
+    let id = SessionId::new(SESSION).unwrap();
+    if version >= 2 {
+        let page = store.sessions().messages(id, View::Live, &PageRequest::default()).await.unwrap();
+        assert_eq!(page.items[0].content, "was here");
+    }
+    let query = SessionQuery { text: "anything".into(), ..SessionQuery::default() };
+    store.sessions().search(&query, &PageRequest::default()).await.unwrap();
+    let new = NewMemory { content: "new".into(), source: "test".into(), ..NewMemory::default() };
+    store.memory().remember(new).await.unwrap();
+    store.close().await;
+}
+
+#[test]
+fn sqlite_upgrades_from_every_older_version() {
+    let all = migrations("sqlite");
+    for version in 0..=all.len() {
+        let (_directory, path) = scratch();
+        runtime().block_on(async {
+            let open = Open::new(Engine::Sqlite { path: path.clone() });
+            // Made by the store, for its directory and its mark, and then brought back to what it was.
+            open.clone().open().await.unwrap().close().await;
+            let mark = {
+                let new = rusqlite::Connection::open(&path).unwrap();
+                new.pragma_query_value(None, "application_id", |row| row.get::<_, i32>(0)).unwrap()
+            };
+            fs::remove_file(&path).unwrap();
+            let old = rusqlite::Connection::open(&path).unwrap();
+            old.execute_batch(&all[..version].concat()).unwrap();
+            old.execute_batch(&written(version, "", |text| format!("CAST('{text}' AS BLOB)"), "")).unwrap();
+            old.execute_batch(&format!("PRAGMA application_id = {mark}; PRAGMA user_version = {version}"))
+                .unwrap();
+            drop(old);
+            works(open, version).await;
+        });
+    }
+}
+
+#[test]
+fn postgres_upgrades_from_every_older_version() {
+    let Some(server) = Server::start("postgres_upgrades_from_every_older_version") else { return };
+    let all = migrations("postgres");
+    for version in 0..=all.len() {
+        let url = server.database();
+        let versions: String =
+            (1..=version).map(|one| format!("INSERT INTO talon.schema_version VALUES ({one});")).collect();
+        let written = written(
+            version,
+            "talon.",
+            |text| format!("convert_to('{text}', 'UTF8')"),
+            ", '''was'':1'::tsvector",
+        );
+        let sql = format!(
+            "CREATE SCHEMA talon; CREATE TABLE talon.schema_version (version INT NOT NULL); {}; {versions} {written}",
+            all[..version].concat()
+        );
+        server.execute(&format!("test_{version}"), &sql);
+        runtime().block_on(works(Open::new(Engine::Postgres { url }), version));
+    }
+}
