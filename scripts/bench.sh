@@ -1,5 +1,5 @@
 #!/bin/sh
-# What the jail and the guarded call cost, each side by side with what it replaces in the same run, on an optimised
+# What the guard, the jail and the guarded call cost, each side by side with what it replaces in the same run, on an optimised
 # build. As root the jail once more as an ordinary user, whose namespaces cost more.
 set -eu
 cd "$(dirname "$0")/.."
@@ -18,3 +18,10 @@ if [ "$(id -u)" = 0 ]; then
 fi
 echo
 target/release/talon-bench
+echo
+# The sanitizer beside 60 replacements one after another, the whole guard stack without IO, the store beside SQLite alone;
+# and how the sanitizer's cost grows with the text, up to 8 MiB of the worst inputs known.
+cargo bench --locked -p talon-sanitize --bench sanitize -- --warm-up-time 1 --measurement-time 2
+cargo bench --locked -p talon-guard --bench stack -- --warm-up-time 1 --measurement-time 2
+cargo bench --locked -p talon-store --bench store
+cargo run --release --locked -p talon-sanitize --example scaling

@@ -29,6 +29,8 @@ if [ "$1" = test ]; then
   # PyInstaller packs the interpreter's shared library, which it looks into with objdump.
   ls /usr/lib/*/libpython3.*.so.1.0 >/dev/null 2>&1 || missing="$missing libpython3-dev"
   need objdump binutils
+  # The store's tests start servers of their own; the one that the package sets up is not used.
+  ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$missing postgresql"
 fi
 
 if [ -n "$missing" ]; then

@@ -2,7 +2,8 @@
 
 /// It worked; for a call: the tool answered.
 pub const OK: u8 = 0;
-/// The tool answered with an error, which is its answer; `talon doctor` found something missing.
+/// The tool answered with an error, which is its answer; `talon doctor` found something missing; `talon guard check` made
+/// something inert.
 pub const TOOL_ERROR: u8 = 1;
 /// The command line itself was wrong. 2 is also what clap uses.
 pub const USAGE: u8 = 2;
@@ -24,7 +25,10 @@ pub const FAILED: u8 = 70;
 /// All codes with the sentence that `talon --help` gives them.
 pub const TABLE: &[(u8, &str)] = &[
     (OK, "it worked; for a call: the tool answered"),
-    (TOOL_ERROR, "the tool answered with an error; `doctor` found something missing"),
+    (
+        TOOL_ERROR,
+        "the tool answered with an error; `doctor` found something missing; `guard check` made something inert",
+    ),
     (USAGE, "the command line is wrong"),
     (REFUSED, "refused by the guard: unknown plugin or action, bad arguments, bad answer, overload"),
     (HOST_FAULT, "the plugin died, timed out, is not available, or could not be started"),

@@ -14,6 +14,7 @@ pub mod config;
 pub mod door;
 pub mod exit;
 pub mod host;
+mod inert_json;
 pub mod serve;
 pub mod telemetry;
 pub use talon_plugin::units;

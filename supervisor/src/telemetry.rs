@@ -2,7 +2,11 @@
 //!
 //! Writing never holds up a call: lines go through a bounded queue to a thread of their own, and what does not fit
 //! is counted and said. A closed stderr ends the log, not the supervisor.
+//!
+//! What plugins write is sanitized long before it gets here. Fields of an event are values of any type, though, so each
+//! line is made inert once more where it is written, for whoever logs one day what nobody thought of.
 
+mod inert;
 mod writer;
 
 use tracing_subscriber::EnvFilter;
@@ -59,7 +63,7 @@ pub enum TelemetryError {
 /// [`TelemetryError`]; nothing is set up then.
 pub fn init(format: Format, configured: &str, color: bool) -> Result<FlushGuard, TelemetryError> {
     let filter = filter(configured)?;
-    let (writer, guard) = writer::start(format).map_err(TelemetryError::Thread)?;
+    let (writer, guard) = writer::start(format, color).map_err(TelemetryError::Thread)?;
     // The subscriber reports its own write errors with eprintln!, which panics when stderr is closed.
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)

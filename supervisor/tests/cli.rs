@@ -210,6 +210,8 @@ fn help_is_as_written() {
         "events",
         "config",
         "doctor",
+        "guard check",
+        "guard raw",
     ] {
         let mut command = talon(home.path());
         command.args(verb.split(' ').filter(|word| !word.is_empty())).arg("--help").env("COLUMNS", "100");

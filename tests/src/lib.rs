@@ -12,6 +12,6 @@ mod supervisor;
 
 pub use client::{Client, args, dial};
 pub use jailed::{InJail, Outcome, ended};
-pub use processes::{alive, descendants, in_uid_range, is_root, skip};
+pub use processes::{alive, descendants, in_uid_range, is_root, peak_memory_kib, skip};
 pub use scratch::{Scratch, example, program, repository, target};
 pub use supervisor::{Builder, Stopped, Supervisor, cli, cli_with, sockets_below};

@@ -19,6 +19,17 @@ pub fn skip(test: &str, reason: &str) {
     eprintln!("SKIPPED {test}: {reason}");
 }
 
+/// The most memory that a process ever had resident.
+///
+/// # Panics
+/// When there is no such process.
+#[must_use]
+pub fn peak_memory_kib(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux tells the peak");
+    line.trim().trim_end_matches(" kB").trim().parse().expect("a number")
+}
+
 struct Process {
     pid: u32,
     parent: u32,

@@ -238,7 +238,7 @@ impl Builder {
         let supervisor =
             Supervisor { scratch: self.scratch, client, child, runtime_dir, config, uids, log, reader };
         if self.wait_settled {
-            for plugin in supervisor.client.list().await {
+            for plugin in supervisor.client.status().await.plugins {
                 supervisor
                     .client
                     .wait_for(&plugin.name, "settled", |p| {

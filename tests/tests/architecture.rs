@@ -34,9 +34,10 @@ fn never(package: &str, forbidden: &[&str]) {
 #[test]
 fn crates_depend_in_one_direction() {
     never("talon-guard", &["talon-plugin", "talon-jail", "talon"]);
-    never("talon-plugin", &["talon-guard", "talon-sanitize", "talon"]);
+    never("talon-plugin", &["talon-guard", "talon"]);
     never("talon-sanitize", &["talon-proto", "talon-guard", "tokio"]);
     never("talon-jail", &["talon-proto", "talon-plugin", "tokio", "tonic"]);
+    never("talon-store", &["talon-plugin", "talon-guard", "talon-jail", "talon"]);
     never("talon-sdk", &["talon-plugin", "talon-guard", "talon-jail", "talon"]);
 }
 

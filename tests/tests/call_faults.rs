@@ -2,7 +2,7 @@
 //! serves the next call.
 
 use talon_proto::host::{ExecuteRequest, ExecuteResponse, Outcome};
-use talon_tests::{Builder, Supervisor, args, program};
+use talon_tests::{Builder, Supervisor, args, peak_memory_kib, program};
 
 const QUICK: &str = "backoff_initial: 10ms\nbackoff_max: 50ms\nmax_restarts: 100";
 
@@ -81,12 +81,6 @@ async fn a_hundred_mebibytes_are_never_held_in_memory() {
     let grown = peak_memory_kib(supervisor.pid()) - before;
     // The limit is 8 MiB a message; frames, windows and the allocator take some more, but never 100 MiB.
     assert!(grown < 48 << 10, "the supervisor's peak grew by {grown} KiB");
-}
-
-fn peak_memory_kib(pid: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux tells the peak");
-    line.trim().trim_end_matches(" kB").trim().parse().expect("a number")
 }
 
 #[tokio::test]

@@ -5,6 +5,8 @@
 mod actions;
 mod flood;
 mod handshake;
+mod hostile;
+mod late;
 mod reply;
 mod serve;
 
@@ -30,6 +32,9 @@ struct Options {
     /// Sends these frames for ever instead of answers.
     #[arg(long, value_enum)]
     flood: Option<flood::Flood>,
+    /// Where a text stands that is meant for the terminal, the page or the model of whoever reads it.
+    #[arg(long, value_enum)]
+    hostile: Option<hostile::Hostile>,
     /// Survives SIGTERM and SIGINT.
     #[arg(long)]
     ignore_signals: bool,
@@ -66,6 +71,9 @@ async fn run(options: Options) -> anyhow::Result<()> {
             let mut signals = tokio::signal::unix::signal(kind)?;
             tokio::spawn(async move { while signals.recv().await.is_some() {} });
         }
+    }
+    if !hostile::speak(&options)? {
+        return std::future::pending().await;
     }
     match handshake::shake(&options).await? {
         Some(listener) => match options.flood {

@@ -8,6 +8,7 @@ use futures_util::Stream;
 use tokio::sync::Mutex;
 
 use crate::Options;
+use crate::late::Late;
 
 /// What one RPC gets.
 pub(crate) enum Reply {
@@ -28,4 +29,5 @@ pub(crate) struct Shared {
     pub(crate) options: Options,
     pub(crate) calls: AtomicU64,
     pub(crate) one_at_a_time: Mutex<()>,
+    pub(crate) late: Late,
 }

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use futures_util::Stream;
@@ -17,13 +18,19 @@ use tokio::net::UnixListener;
 use tokio::sync::Mutex;
 
 use crate::handshake::StartLie;
+use crate::late::Late;
 use crate::reply::{Reply, Shared};
-use crate::{Options, actions};
+use crate::{Options, actions, hostile};
 
 type Body = StreamBody<Pin<Box<dyn Stream<Item = Result<Frame<Bytes>, Infallible>> + Send>>>;
 
 pub(crate) async fn serve(listener: UnixListener, options: Options) -> anyhow::Result<()> {
-    let shared = Arc::new(Shared { options, calls: AtomicU64::new(0), one_at_a_time: Mutex::new(()) });
+    let shared = Arc::new(Shared {
+        options,
+        calls: AtomicU64::new(0),
+        one_at_a_time: Mutex::new(()),
+        late: Late::default(),
+    });
     loop {
         let (stream, _) = listener.accept().await?;
         let shared = shared.clone();
@@ -40,6 +47,7 @@ pub(crate) async fn serve(listener: UnixListener, options: Options) -> anyhow::R
 
 async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Result<Response<Body>, std::io::Error> {
     let path = request.uri().path().to_owned();
+    let time = request.headers().get("grpc-timeout").and_then(|value| timeout(value.to_str().ok()?));
     let mut body = request.into_body().collect().await.map_err(std::io::Error::other)?.to_bytes();
     let message = if body.len() >= 5 {
         body.advance(5);
@@ -51,7 +59,7 @@ async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Result<Respo
         true => Some(shared.one_at_a_time.lock().await),
         false => None,
     };
-    match route(&shared, &path, message).await {
+    match route(&shared, &path, message, time).await {
         Reply::Message(message) => {
             let mut framed = BytesMut::with_capacity(message.len() + 5);
             framed.put_u8(0);
@@ -96,12 +104,30 @@ fn status(code: u16, message: &str) -> HeaderMap {
     trailers
 }
 
+/// The value of a grpc-timeout header: at most eight digits and a unit.
+fn timeout(value: &str) -> Option<Duration> {
+    let (digits, unit) = value.split_at_checked(value.len().checked_sub(1)?)?;
+    let count: u64 = digits.parse().ok()?;
+    Some(match unit {
+        "H" => Duration::from_secs(count * 3600),
+        "M" => Duration::from_secs(count * 60),
+        "S" => Duration::from_secs(count),
+        "m" => Duration::from_millis(count),
+        "u" => Duration::from_micros(count),
+        "n" => Duration::from_nanos(count),
+        _ => return None,
+    })
+}
+
 fn unimplemented_rpc(path: &str) -> Reply {
     Reply::Status { code: 12, message: format!("no such method {path}") }
 }
 
-async fn route(shared: &Arc<Shared>, path: &str, message: Bytes) -> Reply {
+async fn route(shared: &Arc<Shared>, path: &str, message: Bytes, time: Option<Duration>) -> Reply {
     let options = &shared.options;
+    if let Some(reply) = hostile::reply(options, path) {
+        return reply;
+    }
     match path {
         "/opentalon.plugin.v1.PluginService/Init" if options.minimal => unimplemented_rpc(path),
         "/opentalon.plugin.v1.PluginService/Init" => match options.lie {
@@ -123,7 +149,7 @@ async fn route(shared: &Arc<Shared>, path: &str, message: Bytes) -> Reply {
         "/opentalon.plugin.v1.PluginService/Execute" => {
             shared.calls.fetch_add(1, Ordering::Relaxed);
             match ToolCallRequest::decode(message) {
-                Ok(call) => actions::execute(shared, call).await,
+                Ok(call) => actions::execute(shared, call, time).await,
                 Err(error) => Reply::Status { code: 13, message: error.to_string() },
             }
         }

@@ -1,35 +1,46 @@
 //! How the answer to a call is printed, and the exit code it gives; `call` and `exec` share it.
 
 use anstyle::AnsiColor;
+use talon_guard::Wrapped;
 use talon_proto::host::{ExecuteResponse, Outcome};
+use talon_sanitize::{Raw, Sanitized, Sanitizer, inert};
 
-use super::failure::write_stderr;
 use super::json;
-use super::output::Out;
+use super::line::Line;
+use super::output::{Out, shown};
 use crate::exit;
 
-/// Prints a guarded answer. Its texts went through the guard, so they are printed as they are.
+/// Prints a guarded answer.
 ///
-/// `raw` prints the content alone and moves an error to stderr.
+/// `raw` prints the content alone and moves an error to stderr. Content and error went through the guard; they are
+/// sanitized once more, which changes nothing, because nobody can tell by a string who sent it.
 pub(super) fn print(answer: &ExecuteResponse, raw: bool, out: &mut Out) -> u8 {
+    let block = Wrapped::received(&answer.block, &Sanitizer::default());
     if out.is_json() {
-        out.json(&json::answer(answer));
+        let value = json::answer(answer);
+        match &block {
+            Some(block) => out.json_with_block(&value, json::BLOCK, block),
+            None => out.json(&value),
+        }
         return code(answer);
     }
     if raw {
-        out.block(&answer.content);
+        out.text(&Raw::from(&answer.content).text());
         if !answer.error.is_empty() {
-            out.flush();
-            let head = out.paint_error(AnsiColor::Red.on_default(), "error:");
-            write_stderr(format_args!("{head} {}\n", answer.error));
+            let error = Raw::from(&answer.error).text();
+            out.say(Line::styled(AnsiColor::Red.on_default(), "error:").and(" ").and(error));
         }
+    } else if let Some(block) = &block {
+        out.block(block);
     } else {
-        out.block(&answer.block);
+        out.text(&Raw::from(&answer.block).text());
+    }
+    let warning = |text: Sanitized| Line::styled(AnsiColor::Yellow.on_default(), "talon:").and(" ").and(text);
+    if !raw && block.is_none() {
+        out.say(warning("the supervisor sent no guarded block; what it sent is shown sanitized".into()));
     }
     if let Some(hint) = hint(answer) {
-        out.flush();
-        let head = out.paint_error(AnsiColor::Yellow.on_default(), "talon:");
-        write_stderr(format_args!("{head} {}\n", out.clean(&hint)));
+        out.say(warning(hint));
     }
     code(answer)
 }
@@ -46,7 +57,7 @@ fn code(answer: &ExecuteResponse) -> u8 {
 }
 
 /// One line for people about outcomes that are not the tool's own.
-fn hint(answer: &ExecuteResponse) -> Option<String> {
+fn hint(answer: &ExecuteResponse) -> Option<Sanitized> {
     let what = match answer.outcome() {
         Outcome::Ok | Outcome::ToolError => return None,
         Outcome::Refused => "refused",
@@ -54,7 +65,7 @@ fn hint(answer: &ExecuteResponse) -> Option<String> {
         Outcome::Unspecified => "an outcome this version does not know",
     };
     let retry = if answer.retryable { ": the same call may succeed a little later" } else { "" };
-    Some(format!("{what} ({}), call {}{retry}", answer.reason, answer.call_id))
+    Some(inert!("{} ({}), call {}{}", what, shown(&answer.reason), shown(&answer.call_id), retry))
 }
 
 #[cfg(test)]
@@ -81,7 +92,7 @@ mod tests {
 
     #[test]
     fn only_retryable_answers_suggest_a_retry() {
-        assert_eq!(hint(&answer(Outcome::ToolError, false)), None);
+        assert!(hint(&answer(Outcome::ToolError, false)).is_none());
         assert_eq!(hint(&answer(Outcome::Refused, false)).unwrap(), "refused (overloaded), call 01");
         assert!(hint(&answer(Outcome::Refused, true)).unwrap().contains("a little later"));
     }

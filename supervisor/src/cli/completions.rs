@@ -4,6 +4,7 @@ use clap::Args;
 use clap_complete::Shell;
 
 use super::failure::Failure;
+use super::generated::Generated;
 use super::output::Out;
 use crate::exit;
 
@@ -21,7 +22,7 @@ pub(super) struct CompletionsArgs {
 
 impl CompletionsArgs {
     pub(super) fn run(self, out: &mut Out) -> Result<u8, Failure> {
-        clap_complete::generate(self.shell, &mut super::command(), "talon", out);
+        out.generated(&Generated::Completions(self.shell))?;
         Ok(exit::OK)
     }
 }

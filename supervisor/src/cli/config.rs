@@ -2,9 +2,11 @@
 
 use clap::Subcommand;
 use serde_json::json;
+use talon_sanitize::inert;
 
 use super::failure::Failure;
-use super::output::Out;
+use super::generated::Generated;
+use super::output::{Out, shown};
 use super::{Global, serve};
 use crate::{config, exit};
 
@@ -48,11 +50,10 @@ fn check(global: &Global, out: &mut Out) -> Result<u8, Failure> {
     }
     let loaded = serve::load(&options)?;
     for warning in &loaded.warnings {
-        let text = out.clean(&format!("warning: {warning}"));
-        out.line(text);
+        out.line(inert!("warning: {}", shown(warning)));
     }
     match &loaded.file {
-        Some(file) => out.line(format_args!("{}: fine", file.display())),
+        Some(file) => out.line(inert!("{}: fine", shown(file.display()))),
         None => out.line("no configuration file: the built-in defaults are fine"),
     }
     Ok(exit::OK)
@@ -61,20 +62,14 @@ fn check(global: &Global, out: &mut Out) -> Result<u8, Failure> {
 fn show(global: &Global, out: &mut Out) -> Result<u8, Failure> {
     let loaded = serve::load(&serve::load_options(global))?;
     if out.is_json() {
-        out.json(&loaded.show_json());
+        out.generated(&Generated::ConfigJson(&loaded))?;
     } else {
-        out.block(&loaded.show_yaml());
+        out.generated(&Generated::Config(&loaded))?;
     }
     Ok(exit::OK)
 }
 
 fn reference(out: &mut Out) -> Result<u8, Failure> {
-    if out.is_json() {
-        out.json(&config::json_schema());
-        return Ok(exit::OK);
-    }
-    let mut text = String::new();
-    config::write_reference(&mut text).map_err(|error| Failure::failed(error.to_string()))?;
-    out.block(&text);
+    out.generated(if out.is_json() { &Generated::Schema } else { &Generated::Reference })?;
     Ok(exit::OK)
 }

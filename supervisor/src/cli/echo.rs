@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use talon_plugin::logs::Stream;
 use talon_plugin::{LogLine, Plugin};
-use talon_sanitize::{Sanitizer, Tally};
+use talon_sanitize::inert;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::failure::write_stderr;
+use super::output::write_stderr;
 
 /// How long the last lines of a plugin that has ended may take; they are in memory already.
 const LAST_LINES_WAIT: Duration = Duration::from_millis(500);
@@ -21,13 +21,13 @@ pub(super) struct Echo {
 }
 
 impl Echo {
-    pub(super) fn start(plugin: &Plugin, sanitizer: Sanitizer) -> Self {
+    pub(super) fn start(plugin: &Plugin) -> Self {
         let tail = plugin.logs();
         let done = CancellationToken::new();
         let ended = done.clone();
         let task = tokio::spawn(async move {
             for line in &tail.recent {
-                show(line, &sanitizer);
+                show(line);
             }
             let mut live = tail.live;
             loop {
@@ -38,9 +38,9 @@ impl Echo {
                     () = ended.cancelled() => return,
                 };
                 match next {
-                    Ok(line) => show(&line, &sanitizer),
+                    Ok(line) => show(&line),
                     Err(RecvError::Lagged(count)) => {
-                        write_stderr(format_args!("… {count} lines are missing here\n"))
+                        write_stderr(inert!("… {} lines are missing here", count), false)
                     }
                     Err(RecvError::Closed) => return,
                 }
@@ -57,10 +57,9 @@ impl Echo {
     }
 }
 
-fn show(line: &LogLine, sanitizer: &Sanitizer) {
+fn show(line: &LogLine) {
     // Talon's own remarks are about restarts and processes, of which there are none to speak of here.
     if line.stream != Stream::Supervisor {
-        let text = sanitizer.line(&line.text, &mut Tally::default());
-        write_stderr(format_args!("{}: {text}\n", line.plugin));
+        write_stderr(inert!("{}: {}", line.plugin, line.text), false);
     }
 }

@@ -3,10 +3,12 @@
 use anstyle::AnsiColor;
 use clap::Args;
 use talon_proto::host::{Event, WatchEventsRequest};
+use talon_sanitize::inert;
 
 use super::client::Client;
 use super::failure::Failure;
-use super::output::Out;
+use super::line::Line;
+use super::output::{Out, shown};
 use super::{Global, json, show};
 use crate::exit;
 
@@ -52,19 +54,21 @@ impl EventsArgs {
 
 fn print(event: &Event, out: &mut Out) {
     let who = match (event.plugin.as_str(), event.instance) {
-        ("", _) => "talon".to_owned(),
-        (plugin, 0) => plugin.to_owned(),
-        (plugin, instance) => format!("{plugin}/{instance}"),
+        ("", _) => "talon".into(),
+        (plugin, 0) => shown(plugin),
+        (plugin, instance) => inert!("{}/{}", shown(plugin), instance),
     };
     // What the sentence says already is not said again.
     let news =
         event.fields.iter().filter(|(_, value)| !value.is_empty() && !event.message.contains(value.as_str()));
     let mut fields: Vec<String> = news.map(|(key, value)| format!("{key}={value}")).collect();
     fields.sort();
-    let time = out.paint(AnsiColor::BrightBlack.on_default(), &show::stamp(event.unix_ms));
-    let kind = out.paint(AnsiColor::Cyan.on_default(), &out.clean(&event.kind));
-    let text = out.clean(&format!("{} {}", event.message, fields.join(" ")));
-    let line = format!("{time} {} {kind} {}", out.clean(&who), text.trim());
-    out.line(line);
+    let text = format!("{} {}", event.message, fields.join(" "));
+    out.line(
+        Line::styled(AnsiColor::BrightBlack.on_default(), show::stamp(event.unix_ms))
+            .and(inert!(" {} ", who))
+            .and_styled(AnsiColor::Cyan.on_default(), shown(&event.kind))
+            .and(inert!(" {}", shown(text.trim()))),
+    );
     out.flush();
 }

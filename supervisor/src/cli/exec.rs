@@ -116,7 +116,7 @@ impl ExecArgs {
             Sanitizer::new(&patterns).map_err(|error| Failure::new(exit::CONFIG, error.to_string()))?;
         let door = Door::new(registry.clone(), config, sanitizer, events);
         let plugin = registry.register(spec).map_err(|error| failed(&error))?;
-        let mut echo = Echo::start(&plugin, door.sanitizer().clone());
+        let mut echo = Echo::start(&plugin);
         let result = tokio::select! {
             result = self.ask(&plugin, &door, args, out) => result,
             () = told_to_end => Err(Failure::new(exit::HOST_FAULT, "interrupted")),
@@ -136,7 +136,7 @@ impl ExecArgs {
         plugin.settled().await;
         let snapshot = plugin.snapshot();
         let (State::Ready, Some(capability)) = (snapshot.state, plugin.capability()) else {
-            let reason = snapshot.reason.unwrap_or_else(|| "no reason was given".to_owned());
+            let reason = snapshot.reason.unwrap_or_else(|| "no reason was given".into());
             // What follows is advice for a plugin under a supervisor that goes on.
             let reason = reason.split(", and restart_on_failure is off").next().unwrap_or_default();
             return Err(Failure::new(

@@ -1,31 +1,37 @@
 //! How a verb fails: one sentence for people, one exit code for scripts.
 
 use std::fmt;
-use std::io::Write;
 
-use anstyle::AnsiColor;
+use anstyle::{AnsiColor, Style};
+use talon_sanitize::{Raw, Sanitized};
 
-use super::output::Out;
+use super::line::Line;
+use super::output::{Out, shown, write_stderr};
 use crate::exit;
+
+const HEAD: Style = AnsiColor::Red.on_default().bold();
 
 /// Why a verb could not do what was asked.
 #[derive(Debug)]
 pub(super) struct Failure {
     code: u8,
-    message: String,
+    message: Sanitized,
 }
 
 impl Failure {
-    /// A failure with an exit code of [`crate::exit`] and a text that ends with what to do next.
-    pub(super) fn new(code: u8, message: impl Into<String>) -> Self {
-        Self { code, message: message.into() }
+    /// A failure with an exit code of [`crate::exit`] and a text that ends with what to do next. Texts of a supervisor
+    /// may quote a plugin, and paths what somebody called a file, so it is made inert here, line by line.
+    pub(super) fn new<'t>(code: u8, message: impl Into<Raw<'t>>) -> Self {
+        let message = message.into();
+        let message = Sanitized::joined(message.expose().lines().map(shown), "\n");
+        Self { code, message }
     }
 
-    pub(super) fn usage(message: impl Into<String>) -> Self {
+    pub(super) fn usage<'t>(message: impl Into<Raw<'t>>) -> Self {
         Self::new(exit::USAGE, message)
     }
 
-    pub(super) fn failed(message: impl Into<String>) -> Self {
+    pub(super) fn failed<'t>(message: impl Into<Raw<'t>>) -> Self {
         Self::new(exit::FAILED, message)
     }
 
@@ -34,23 +40,20 @@ impl Failure {
         self.code
     }
 
-    /// Says it on stderr and gives the exit code. Texts of a supervisor may quote a plugin, so control characters
-    /// are made harmless line by line.
+    /// Says it on stderr and gives the exit code.
     pub(super) fn print(&self, out: &mut Out) -> u8 {
-        let mut text = String::new();
-        for line in self.message.lines() {
-            text.push_str(&out.clean(line));
-            text.push('\n');
-        }
-        let head = out.paint_error(AnsiColor::Red.on_default().bold(), "talon:");
-        write_stderr(format_args!("{head} {text}"));
+        out.say(self.line());
         self.code
     }
 
     /// The same without an [`Out`], once that is gone.
     pub(super) fn print_plain(&self) -> u8 {
-        write_stderr(format_args!("talon: {}\n", self.message));
+        write_stderr(self.line(), false);
         self.code
+    }
+
+    fn line(&self) -> Line {
+        Line::styled(HEAD, "talon:").and(" ").and(&self.message)
     }
 }
 
@@ -60,7 +63,13 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Writes to stderr; if nobody can hear it, there is nobody to tell.
-pub(super) fn write_stderr(text: fmt::Arguments<'_>) {
-    let _ = std::io::stderr().lock().write_fmt(text);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_message_quotes_is_inert_and_its_lines_stay() {
+        let failure = Failure::failed("2 problems:\na \u{1b}[2J<|im_start|>\nb\r\u{202e}");
+        assert_eq!(failure.to_string(), "2 problems:\na ␛[2J<·|im_start|>\nb␍(U+202E)");
+    }
 }

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use talon_sanitize::inert;
 
 use super::failure::Failure;
-use super::output::Out;
+use super::output::{Out, shown};
 use crate::exit;
 
 /// Write the man pages of talon and of each of its verbs into a directory.
@@ -27,7 +28,7 @@ impl ManArgs {
         if out.is_json() {
             out.json(&serde_json::json!({ "dir": dir.to_string() }));
         } else {
-            out.line(format_args!("man pages written to {dir}"));
+            out.line(inert!("man pages written to {}", shown(dir)));
         }
         Ok(exit::OK)
     }

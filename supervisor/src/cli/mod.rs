@@ -14,8 +14,11 @@ mod echo;
 mod events;
 mod exec;
 mod failure;
+mod generated;
+mod guard;
 mod jail;
 mod json;
+mod line;
 mod man;
 mod output;
 mod plugin;
@@ -104,6 +107,8 @@ enum Verb {
     Exec(exec::ExecArgs),
     #[command(subcommand)]
     Jail(jail::JailVerb),
+    #[command(subcommand)]
+    Guard(guard::GuardVerb),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
@@ -144,7 +149,8 @@ impl Verb {
             Self::Config(verb) => verb.run(global, out),
             Self::Doctor(args) => block_on(args.run(global, out)),
             Self::Exec(args) => args.run(global, out),
-            Self::Jail(verb) => verb.run(global, out),
+            Self::Jail(verb) => verb.run(out),
+            Self::Guard(verb) => verb.run(global, out),
             Self::Completions(args) => args.run(out),
             Self::Man(args) => args.run(out),
         }

@@ -1,15 +1,30 @@
 //! Where results go: stdout, with colour only where it is wanted, and without a panic when the reader goes away.
+//!
+//! What the supervisor sends may quote a plugin, also when another program listens on the socket that we were given. So
+//! nothing is written here that is a plain string: a sink takes [`Line`]s and [`Sanitized`] texts, or makes inert itself
+//! whatever it is given (tables, JSON, failures). Three things are written as they are: the guarded block of an answer,
+//! which says so by its own type, what this program generates for other programs ([`Generated`]), and a plugin's message
+//! that an administrator wants in a file.
 
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Stdout, Write};
 
-use anstyle::Style;
-use talon_sanitize::{Sanitizer, Settings, Tally};
+use serde_json::Value;
+use talon_guard::Wrapped;
+use talon_sanitize::{Raw, Sanitized};
 
 use super::failure::Failure;
+use super::generated::Generated;
+use super::line::Line;
 use super::table::Table;
 use super::{Color, Format, Global};
+use crate::inert_json;
+
+/// One line of what anybody may have written: a field of an answer, an error, a path.
+pub(super) fn shown(text: impl Display) -> Sanitized {
+    Raw::of(text).line()
+}
 
 /// Stdout as the verbs see it.
 ///
@@ -20,7 +35,6 @@ pub(super) struct Out {
     format: Format,
     color: bool,
     color_errors: bool,
-    sanitizer: Sanitizer,
     closed: bool,
     error: Option<io::Error>,
 }
@@ -32,7 +46,6 @@ impl Out {
             format: global.output,
             color: global.colors(&io::stdout()),
             color_errors: global.colors(&io::stderr()),
-            sanitizer: Sanitizer::new(&Settings::default()).expect("the built-in patterns are valid"),
             closed: false,
             error: None,
         }
@@ -48,53 +61,84 @@ impl Out {
         self.closed || self.error.is_some()
     }
 
-    /// Text as it is; for text that the guard has already been through.
-    pub(super) fn text(&mut self, text: &str) {
-        self.write(text.as_bytes());
+    /// One line.
+    pub(super) fn line(&mut self, line: impl Into<Line>) {
+        let mut text = line.into().render(self.color);
+        text.push('\n');
+        self.write(&text);
     }
 
-    /// One line as it is.
-    pub(super) fn line(&mut self, text: impl Display) {
-        self.write(format!("{text}\n").as_bytes());
+    /// One line on stderr, behind all that was written so far.
+    pub(super) fn say(&mut self, line: impl Into<Line>) {
+        self.flush();
+        write_stderr(line, self.color_errors);
     }
 
-    /// Text as it is, ending in a line break.
-    pub(super) fn block(&mut self, text: &str) {
-        self.text(text);
-        if !text.is_empty() && !text.ends_with('\n') {
-            self.text("\n");
+    /// A text of several lines, which ends in a line break.
+    pub(super) fn text(&mut self, text: &Sanitized) {
+        self.whole(text);
+    }
+
+    /// A text to its last byte, for a program that reads it from a pipe.
+    pub(super) fn exact(&mut self, text: &Sanitized) {
+        self.write(text);
+    }
+
+    /// Bytes of somebody else's, for a file: a terminal does not get them.
+    pub(super) fn bytes_for_a_file(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        if io::stdout().is_terminal() {
+            return Err(Failure::usage("this is not fit for a terminal: send it to a file with > FILE"));
         }
+        self.write_bytes(bytes);
+        Ok(())
     }
 
-    /// One JSON value: indented when it is the whole result.
-    pub(super) fn json(&mut self, value: &serde_json::Value) {
-        self.line(format_args!("{value:#}"));
+    /// The guarded block of an answer, as it came.
+    pub(super) fn block(&mut self, block: &Wrapped) {
+        self.whole(block.as_str());
+    }
+
+    /// What this program itself made for another one, as it is.
+    pub(super) fn generated(&mut self, what: &Generated<'_>) -> Result<(), Failure> {
+        self.whole(&what.text()?);
+        Ok(())
+    }
+
+    /// One JSON value: indented when it is the whole result. Its strings are made inert; those that are so already,
+    /// as all that the supervisor sends, stay as they are.
+    pub(super) fn json(&mut self, value: &Value) {
+        let text = format!("{:#}", inert_json::value(value));
+        self.whole(&text);
+    }
+
+    /// An answer as JSON, with its guarded block as it came under a key of its own.
+    pub(super) fn json_with_block(&mut self, value: &Value, key: &str, block: &Wrapped) {
+        let mut value = inert_json::value(value);
+        value[key] = block.as_str().into();
+        self.whole(&format!("{value:#}"));
     }
 
     /// One JSON value on one line, where more come.
-    pub(super) fn json_line(&mut self, value: &serde_json::Value) {
-        self.line(value);
+    pub(super) fn json_line(&mut self, value: &Value) {
+        let text = inert_json::value(value).to_string();
+        self.whole(&text);
         self.flush();
     }
 
     pub(super) fn table(&mut self, table: &Table) {
-        let text = table.render(self.color, &|cell| self.clean(cell));
-        self.text(&text);
+        self.write(&table.render(self.color));
     }
 
-    /// Makes text that somebody else wrote safe to print on one line of a terminal.
-    pub(super) fn clean(&self, text: &str) -> String {
-        self.sanitizer.line(text, &mut Tally::default()).into_owned()
+    /// A table on stderr.
+    pub(super) fn say_table(&mut self, table: &Table) {
+        self.flush();
+        write_all_stderr(&table.render(self.color_errors));
     }
 
-    /// Colours a text for stdout.
-    pub(super) fn paint(&self, style: Style, text: &str) -> String {
-        paint(self.color, style, text)
-    }
-
-    /// Colours a text for stderr.
-    pub(super) fn paint_error(&self, style: Style, text: &str) -> String {
-        paint(self.color_errors, style, text)
+    /// One JSON value on a line of stderr.
+    pub(super) fn say_json(&mut self, value: &Value) {
+        self.flush();
+        write_all_stderr(&format!("{}\n", inert_json::value(value)));
     }
 
     /// Makes what was written visible now; verbs that follow something call it after each piece.
@@ -117,7 +161,19 @@ impl Out {
         }
     }
 
-    fn write(&mut self, bytes: &[u8]) {
+    fn whole(&mut self, text: &str) {
+        self.write(text);
+        if !text.is_empty() && !text.ends_with('\n') {
+            self.write("\n");
+        }
+    }
+
+    fn write(&mut self, text: &str) {
+        self.write_bytes(text.as_bytes());
+    }
+
+    /// The one place where bytes leave for stdout; nothing but the sinks above may call it.
+    fn write_bytes(&mut self, bytes: &[u8]) {
         if !self.is_closed() {
             let result = self.to.write_all(bytes);
             self.note(result);
@@ -133,20 +189,16 @@ impl Out {
     }
 }
 
-impl Write for Out {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Out::write(self, bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Out::flush(self);
-        Ok(())
-    }
+/// Writes to stderr; if nobody can hear it, there is nobody to tell.
+fn write_all_stderr(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-pub(super) fn paint(color: bool, style: Style, text: &str) -> String {
-    if color { format!("{style}{text}{style:#}") } else { text.to_owned() }
+/// A line on stderr, also without an [`Out`].
+pub(super) fn write_stderr(line: impl Into<Line>, color: bool) {
+    let mut text = line.into().render(color);
+    text.push('\n');
+    write_all_stderr(&text);
 }
 
 impl Global {

@@ -4,8 +4,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anstyle::{AnsiColor, Style};
 use talon_proto::host::{Instance, Plugin};
+use talon_sanitize::{Sanitized, inert};
 
-use super::output::Out;
+use super::output::{Out, shown};
 use super::table::{Cell, Table};
 
 /// The table of `plugin list` and `status`, and below it the reasons that plugins have for where they are.
@@ -59,6 +60,14 @@ pub(super) fn plugins(plugins: &[Plugin], out: &mut Out) {
         if !plugin.reason.is_empty() {
             notes.row(vec![format!("{}:", plugin.name).into(), plugin.reason.as_str().into()]);
         }
+        if plugin.quarantined {
+            let text = format!(
+                "in quarantine, because its answers held too much control syntax: calls are refused until `talon plugin \
+                 start {}`",
+                plugin.name
+            );
+            notes.row(vec![format!("{}:", plugin.name).into(), text.into()]);
+        }
         if !plugin.breaker.is_empty() && plugin.breaker != "closed" {
             let text = format!(
                 "its circuit breaker is {}: calls are refused until it has recovered",
@@ -109,13 +118,13 @@ pub(super) fn at(unix_ms: u64) -> SystemTime {
 }
 
 /// The same as text, in UTC; a clock beyond the year 9999 is shown as its number.
-pub(super) fn stamp(unix_ms: u64) -> String {
+pub(super) fn stamp(unix_ms: u64) -> Sanitized {
     /// 9999-12-31T23:59:59Z, the last second the formatter can write.
     const LAST_UNIX_MS: u64 = 253_402_300_799_000;
     if unix_ms > LAST_UNIX_MS {
-        return unix_ms.to_string();
+        return inert!("{}", unix_ms);
     }
-    humantime::format_rfc3339_millis(at(unix_ms)).to_string()
+    shown(humantime::format_rfc3339_millis(at(unix_ms)))
 }
 
 /// A duration in its largest two units: `3d 4h`, `1m 5s`, `40s`.

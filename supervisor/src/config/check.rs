@@ -60,6 +60,13 @@ impl Check<'_> {
             queue,
             breaker,
             forbidden_patterns,
+            pages,
+            quarantine,
+            // Any of their values is a good one.
+            envelope: _,
+            oversize: _,
+            keep_raw_bytes: _,
+            taint: _,
         } = guard;
         let limits = CallLimits {
             timeout: Some(*timeout),
@@ -74,6 +81,12 @@ impl Check<'_> {
         self.found.time(breaker.window, &path.key("breaker").key("window"));
         check_day(breaker.open_for, &path.key("breaker").key("open_for"), &mut self.found);
         self.patterns(forbidden_patterns, &path.key("forbidden_patterns"));
+        self.found.time(pages.keep, &path.key("pages").key("keep"));
+        self.found.size(pages.max_bytes, &path.key("pages").key("max_bytes"));
+        self.found.size(pages.max_text_bytes, &path.key("pages").key("max_text_bytes"));
+        if let Some(quarantine) = quarantine {
+            self.found.time(quarantine.window, &path.key("quarantine").key("window"));
+        }
     }
 
     fn tools(&mut self, tools: &Tools, config: &Config, path: &KeyPath) {

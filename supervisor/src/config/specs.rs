@@ -6,18 +6,20 @@
 //! manifest.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 
 use talon_guard::admission::AdmissionSettings;
 use talon_guard::breaker::BreakerSettings;
 use talon_guard::deadline::Timeouts;
 use talon_guard::resolve::Grants;
+use talon_guard::{EnvelopeMode, PagesSettings, QuarantineSettings, quarantine};
 use talon_plugin::discover::{self, Refused, SpecDefaults};
 use talon_plugin::name::PluginName;
 use talon_plugin::spec::PluginSpec;
 use talon_plugin::units::ByteSize;
 use talon_plugin::{LogLimits, Settings, default_start_concurrency};
 
-use super::types::Config;
+use super::types::{Config, Oversize};
 
 /// What one plugin's guard stack is built with.
 #[derive(Debug, Clone)]
@@ -37,6 +39,22 @@ pub struct CallPolicy {
     pub breaker: BreakerSettings,
     /// For `ResolveLayer`.
     pub grants: Grants,
+    /// For `WrapLayer`.
+    pub envelope: EnvelopeMode,
+    /// For `Quarantine`.
+    pub quarantine: QuarantineSettings,
+}
+
+/// What all stacks of a door share.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct GuardStores {
+    /// Where texts over their limit are kept for reading on; `None` if they are cut.
+    pub pages: Option<PagesSettings>,
+    /// How much is kept of answers as they came, in bytes.
+    pub raw_bytes: usize,
+    /// Whether arguments are held against earlier answers.
+    pub taint: bool,
 }
 
 impl Config {
@@ -120,6 +138,28 @@ impl Config {
                 open_for: guard.breaker.open_for.get(),
             },
             grants: self.grants(plugin),
+            envelope: guard.envelope.into(),
+            quarantine: QuarantineSettings {
+                threshold: guard.quarantine.and_then(|set| NonZeroU32::new(set.marks)),
+                window: guard.quarantine.map_or(quarantine::DEFAULT_WINDOW, |set| set.window.get()),
+            },
+        }
+    }
+
+    /// What all stacks of a door share.
+    #[must_use]
+    pub fn guard_stores(&self) -> GuardStores {
+        let guard = &self.guard;
+        let pages = PagesSettings {
+            max_bytes: guard.pages.max_bytes.as_usize(),
+            max_text_bytes: guard.pages.max_text_bytes.as_usize(),
+            max_age: guard.pages.keep.get(),
+            ..PagesSettings::default()
+        };
+        GuardStores {
+            pages: (guard.oversize == Oversize::Excerpt).then_some(pages),
+            raw_bytes: guard.keep_raw_bytes.as_usize(),
+            taint: guard.taint,
         }
     }
 

@@ -1,12 +1,17 @@
 //! What a plugin says about itself, for clients: every text of it is the plugin's, so every text goes through the
 //! sanitizer.
+//!
+//! Names by which something is called come through unchanged, or nobody could call by them: an action with a name that
+//! would not is no part of a [`Capability`](talon_plugin::Capability). So they go through the built-in sanitizer alone,
+//! by which that was decided, and not through an operator's patterns.
 
 use talon_proto::plugin::{Action, GlossaryEntry, KnowledgeArticle, Parameter, PluginCapabilities};
-use talon_sanitize::{Sanitizer, Tally};
+use talon_sanitize::{Raw, Sanitizer, Tally};
 
 /// A copy with every string made inert; JSON stays JSON where it was.
 #[must_use]
 pub fn guarded(capabilities: &PluginCapabilities, sanitizer: &Sanitizer) -> PluginCapabilities {
+    let name = |name: &String| Raw::from(name).line().into_string();
     let text = |text: &String| sanitizer.text(text, &mut Tally::default()).into_owned();
     let texts = |all: &[String]| all.iter().map(text).collect();
     let json = |schema: &String| match sanitizer.json(schema, &mut Tally::default()) {
@@ -14,18 +19,18 @@ pub fn guarded(capabilities: &PluginCapabilities, sanitizer: &Sanitizer) -> Plug
         None => text(schema),
     };
     let parameter = |parameter: &Parameter| Parameter {
-        name: text(&parameter.name),
+        name: name(&parameter.name),
         description: text(&parameter.description),
         r#type: text(&parameter.r#type),
         required: parameter.required,
         schema: json(&parameter.schema),
     };
     let action = |action: &Action| Action {
-        name: text(&action.name),
+        name: name(&action.name),
         description: text(&action.description),
         parameters: action.parameters.iter().map(parameter).collect(),
         user_only: action.user_only,
-        inject_context_args: texts(&action.inject_context_args),
+        inject_context_args: action.inject_context_args.iter().map(name).collect(),
         always_include: action.always_include,
         read_only: action.read_only,
     };
@@ -43,7 +48,7 @@ pub fn guarded(capabilities: &PluginCapabilities, sanitizer: &Sanitizer) -> Plug
         tags: texts(&article.tags),
     };
     PluginCapabilities {
-        name: text(&capabilities.name),
+        name: name(&capabilities.name),
         description: text(&capabilities.description),
         actions: capabilities.actions.iter().map(action).collect(),
         system_prompt_addition: text(&capabilities.system_prompt_addition),

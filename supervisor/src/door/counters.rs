@@ -1,6 +1,6 @@
 //! What became of a plugin's calls, in numbers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -15,7 +15,27 @@ pub(super) struct Counters {
     refusals: AtomicU64,
     faults: AtomicU64,
     truncated: AtomicU64,
-    neutralised: Mutex<BTreeMap<&'static str, u64>>,
+    tainted: AtomicU64,
+    neutralised: Sums,
+    flagged: Sums,
+}
+
+/// Sums by a word of the guard's own.
+#[derive(Debug, Default)]
+struct Sums(Mutex<BTreeMap<&'static str, u64>>);
+
+impl Sums {
+    fn add(&self, counts: impl Iterator<Item = (&'static str, u32)>) {
+        let mut sums = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for (word, count) in counts {
+            *sums.entry(word).or_default() += u64::from(count);
+        }
+    }
+
+    fn read(&self) -> HashMap<String, u64> {
+        let sums = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        sums.iter().map(|(word, sum)| ((*word).to_owned(), *sum)).collect()
+    }
 }
 
 impl Counters {
@@ -33,28 +53,33 @@ impl Counters {
             Outcome::HostFault { .. } => add(&self.faults),
         }
         let report = answer.report();
-        if report.bytes_left_out > 0 {
+        if report.truncated() {
             add(&self.truncated);
         }
+        if !report.tainted_by.is_empty() {
+            add(&self.tainted);
+        }
+        // The rare cases: most answers are clean, and take no lock.
         if !report.neutralised.is_empty() {
-            let mut sums = self.neutralised.lock().unwrap_or_else(PoisonError::into_inner);
-            for (family, count) in &report.neutralised {
-                *sums.entry(family).or_default() += u64::from(*count);
-            }
+            self.neutralised.add(report.neutralised.iter().map(|(family, count)| (*family, *count)));
+        }
+        if !report.flags.is_empty() {
+            self.flagged.add(report.flags.iter().map(|flag| (*flag, 1)));
         }
     }
 
     /// The numbers for the wire; those about log lines are the plugin's and stay 0.
     pub(super) fn read(&self) -> PluginCounters {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let sums = self.neutralised.lock().unwrap_or_else(PoisonError::into_inner);
         PluginCounters {
             calls: read(&self.calls),
             tool_errors: read(&self.tool_errors),
             refusals: read(&self.refusals),
             faults: read(&self.faults),
             truncated: read(&self.truncated),
-            neutralised: sums.iter().map(|(family, sum)| ((*family).to_owned(), *sum)).collect(),
+            neutralised: self.neutralised.read(),
+            tainted: read(&self.tainted),
+            flagged: self.flagged.read(),
             ..PluginCounters::default()
         }
     }

@@ -53,7 +53,7 @@ impl Directory for OnePlugin {
         }
         Some(match self.plugin.capability() {
             Some(capability) => Target {
-                declared_name: capability.declared_name.clone(),
+                declared_name: capability.declared_name.as_str().to_owned(),
                 actions: self.actions(&capability),
                 ready: Readiness::Known,
             },
@@ -83,7 +83,7 @@ impl Directory for NoPlugin {
     }
 }
 
-fn names(registry: &Registry) -> Vec<String> {
+pub(super) fn names(registry: &Registry) -> Vec<String> {
     registry.list().iter().map(|plugin| plugin.name().to_string()).collect()
 }
 

@@ -21,6 +21,10 @@ pub(super) struct Finished<'a> {
     bytes_left_out: usize,
     /// What was made inert, by family: `bracket:2,turn:1`.
     neutralised: String,
+    /// What was noticed and left as it is: `base64,hex`.
+    flags: String,
+    /// Plugins whose answers the arguments carry: `web-fetch`.
+    tainted_by: String,
 }
 
 impl<'a> Finished<'a> {
@@ -36,6 +40,8 @@ impl<'a> Finished<'a> {
             outcome: None,
             bytes_left_out: 0,
             neutralised: String::new(),
+            flags: String::new(),
+            tainted_by: String::new(),
         }
     }
 
@@ -45,6 +51,8 @@ impl<'a> Finished<'a> {
         self.bytes_left_out = report.bytes_left_out;
         let families = report.neutralised.iter().map(|(family, count)| format!("{family}:{count}"));
         self.neutralised = families.collect::<Vec<_>>().join(",");
+        self.flags = report.flags.join(",");
+        self.tainted_by = report.tainted_by.join(",");
     }
 }
 
@@ -69,8 +77,10 @@ impl Drop for Finished<'_> {
         if self.bytes_left_out > 0 {
             event = event.field("bytes_left_out", self.bytes_left_out);
         }
-        if !self.neutralised.is_empty() {
-            event = event.field("neutralised", &self.neutralised);
+        let words =
+            [("neutralised", &self.neutralised), ("flags", &self.flags), ("tainted_by", &self.tainted_by)];
+        for (key, value) in words.into_iter().filter(|(_, value)| !value.is_empty()) {
+            event = event.field(key, value);
         }
         if let Some(plugin) = &self.plugin {
             event = event.plugin(plugin);
@@ -91,13 +101,12 @@ mod tests {
 
     async fn guarded(outcome: Outcome, content: &str) -> Guarded {
         let sanitizer = Sanitizer::new(&Settings::default()).unwrap();
-        let (content, error) = match outcome {
-            Outcome::Ok => (content.to_owned(), String::new()),
-            _ => (String::new(), content.to_owned()),
+        let answer = match outcome {
+            Outcome::Ok => Answer::of_tool(content.to_owned()),
+            _ => Answer::of_host(outcome, content.to_owned()),
         };
-        let answer = Answer { outcome, content, error, structured_content: String::new() };
         let answer = ServiceBuilder::new()
-            .layer(WrapLayer::new())
+            .layer(WrapLayer::default())
             .layer(TruncateLayer::new(100, sanitizer.clone()))
             .layer(SanitizeLayer::new(sanitizer))
             .service(service_fn(move |_: Call| std::future::ready(Ok::<_, Infallible>(answer.clone()))))
@@ -126,7 +135,7 @@ mod tests {
         let known = ["call_id", "action", "origin", "outcome", "duration_us"];
         assert!(known.iter().all(|key| event.fields.contains_key(key)), "{event:?}");
         let others = event.fields.iter().filter(|(key, _)| !known.contains(key));
-        (event.message.clone(), others.map(|(key, value)| (*key, value.clone())).collect())
+        (event.message.to_string(), others.map(|(key, value)| (*key, value.to_string())).collect())
     }
 
     #[tokio::test]

@@ -69,6 +69,11 @@ fn request(call: Call) -> ExecuteRequest {
             credential_headers: call.credentials.into_iter().collect(),
         },
         deadline: call.deadline,
+        // Below the deadline layer a wish is left only where it is what ends the call.
+        configured_timeout: call
+            .deadline
+            .filter(|_| call.timeout.is_none())
+            .map(|deadline| deadline.saturating_duration_since(call.accepted)),
     }
 }
 
@@ -136,6 +141,16 @@ mod tests {
     fn an_answer_that_is_not_accepted_is_a_refusal() {
         let error = call_error("hello", ExecuteError::TooLarge { limit: 8 });
         assert_eq!(error.outcome(), Outcome::Refused { reason: "too_large", retryable: false });
+    }
+
+    #[test]
+    fn only_the_operators_deadline_counts_against_a_plugin() {
+        let mut call = Call::new("id", "configured", "act", talon_guard::Origin::Person);
+        assert_eq!(request(call.clone()).configured_timeout, None);
+        call.deadline = Some(call.accepted + Duration::from_secs(30));
+        assert_eq!(request(call.clone()).configured_timeout, Some(Duration::from_secs(30)));
+        call.timeout = Some(Duration::from_secs(30));
+        assert_eq!(request(call).configured_timeout, None);
     }
 
     #[test]

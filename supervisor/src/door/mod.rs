@@ -1,9 +1,11 @@
 //! The door: every call to a plugin, from whomever it comes, goes through here and takes that plugin's guard stack.
 //!
 //! This is the one place where `talon-plugin` and `talon-guard` meet: `stack` assembles the layers,
-//! `directory` shows plugins to `resolve`, `innermost` hands calls to instances.
+//! `directory` shows plugins to `resolve`, `innermost` hands calls to instances. The supervisor's own actions (`core`) are
+//! called like a plugin's, and take a stack too.
 
 pub mod capabilities;
+mod core;
 mod counters;
 mod directory;
 mod finished;
@@ -15,23 +17,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use talon_guard::{Call, Guarded, TraceLayer};
-use talon_plugin::name::PluginName;
+use talon_guard::trace::UNKNOWN_PLUGIN_LABEL;
+use talon_guard::{Call, Guarded, Quarantine, QuarantineSettings, Quarantined, RawStore, TraceLayer};
+use talon_plugin::name::{PluginName, RESERVED_NAME};
 use talon_plugin::spec::PluginSpec;
-use talon_plugin::{Capability, Events, Plugin, Registry};
+use talon_plugin::{Capability, EventKind, Events, NewEvent, Plugin, Registry};
 use talon_proto::host::PluginCounters;
 use talon_proto::plugin::PluginCapabilities;
 use talon_sanitize::Sanitizer;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
 
+use self::core::{Core, CoreDirectory};
 use crate::config::{CallPolicy, Config};
 use counters::Counters;
 use directory::{NoPlugin, OnePlugin};
 use finished::Finished;
 use innermost::{Nowhere, ToPlugin};
-use stack::{Gauges, Stack};
+use stack::{Gauges, Shared, Stack};
 
 /// Calls that wait for plugins on their first start, over all plugins. They are in no plugin's queue yet; 256 is a
 /// burst of several agents right after a boot. Further ones are refused at once, retryable.
@@ -46,10 +50,11 @@ pub struct Draining;
 pub struct Door {
     registry: Registry,
     config: Arc<Config>,
-    sanitizer: Sanitizer,
+    shared: Shared,
     events: Events,
     entries: RwLock<HashMap<String, Arc<Entry>>>,
     nowhere: Entry,
+    core: Option<CoreEntry>,
     in_flight: TaskTracker,
     draining: AtomicBool,
     first_waiters: Semaphore,
@@ -62,7 +67,17 @@ struct Entry {
     stack: Stack,
     gauges: Gauges,
     counters: Arc<Counters>,
+    quarantine: Quarantine,
+    /// What of the quarantine was not told yet.
+    news: Mutex<watch::Receiver<Option<Quarantined>>>,
     shown: Mutex<Option<Shown>>,
+}
+
+/// The supervisor's own actions.
+struct CoreEntry {
+    stack: Stack,
+    counters: Counters,
+    capabilities: Arc<PluginCapabilities>,
 }
 
 /// What a plugin declared, and what clients see of it. Made once for each declaration: a hostile one of some megabytes
@@ -81,6 +96,8 @@ pub struct Gauge {
     pub waiting: usize,
     /// `closed`, `open` or `half_open`.
     pub breaker: &'static str,
+    /// Set apart because its answers kept holding control syntax.
+    pub quarantined: bool,
     /// Since the supervisor started.
     pub counters: PluginCounters,
 }
@@ -89,17 +106,31 @@ impl Door {
     /// A door to the plugins of `registry`, with the limits of `config`.
     #[must_use]
     pub fn new(registry: Registry, config: Arc<Config>, sanitizer: Sanitizer, events: Events) -> Self {
+        let shared = Shared::new(&config.guard_stores(), sanitizer);
+        let policy = nowhere_policy(&config);
         let directory = NoPlugin { registry: registry.clone() };
         let trace = TraceLayer::for_unknown_plugins();
-        let (stack, gauges) = stack::build(trace, nowhere_policy(&config), &sanitizer, directory, Nowhere);
-        let nowhere = Entry { spec: None, stack, gauges, counters: Arc::default(), shown: Mutex::default() };
+        let quarantine = Quarantine::new(UNKNOWN_PLUGIN_LABEL, QuarantineSettings::default());
+        let (stack, gauges) =
+            stack::build(trace, policy.clone(), &shared, quarantine.clone(), directory, Nowhere);
+        let nowhere = Entry {
+            spec: None,
+            stack,
+            gauges,
+            counters: Arc::default(),
+            news: Mutex::new(quarantine.subscribe()),
+            quarantine,
+            shown: Mutex::default(),
+        };
+        let core = CoreEntry::new(policy, &shared, &registry);
         Self {
             registry,
             config,
-            sanitizer,
+            shared,
             events,
             entries: RwLock::default(),
             nowhere,
+            core,
             in_flight: TaskTracker::new(),
             draining: AtomicBool::new(false),
             first_waiters: Semaphore::new(MAX_FIRST_WAITERS),
@@ -116,21 +147,41 @@ impl Door {
         if self.draining.load(Ordering::SeqCst) {
             return Err(Draining);
         }
+        if call.plugin == RESERVED_NAME
+            && let Some(core) = &self.core
+        {
+            return Ok(self.through(&core.stack, &core.counters, call, None).await);
+        }
         let plugin = self.registry.get(&call.plugin);
         let entry = plugin.as_ref().map(|plugin| self.entry(plugin));
         let entry = entry.as_deref().unwrap_or(&self.nowhere);
-        entry.counters.begin();
-        let mut finished = Finished::watch(&self.events, &call, plugin.as_ref().map(Plugin::name));
+        let answer = self.through(&entry.stack, &entry.counters, call, plugin.as_ref()).await;
         if let Some(plugin) = &plugin {
+            self.tell_of_quarantine(entry, plugin);
+        }
+        Ok(answer)
+    }
+
+    /// Runs a call through a stack, counts it and tells how it ended.
+    async fn through(
+        &self,
+        stack: &Stack,
+        counters: &Counters,
+        call: Call,
+        plugin: Option<&Plugin>,
+    ) -> Guarded {
+        counters.begin();
+        let mut finished = Finished::watch(&self.events, &call, plugin.map(Plugin::name));
+        if let Some(plugin) = plugin {
             self.first_words(plugin, &call).await;
         }
-        let answer = match entry.stack.clone().oneshot(call).await {
+        let answer = match stack.clone().oneshot(call).await {
             Ok(answer) => answer,
             Err(never) => match never {},
         };
-        entry.counters.end(&answer);
+        counters.end(&answer);
         finished.ended(&answer);
-        Ok(answer)
+        answer
     }
 
     /// Waits for a plugin on its first start to tell what it offers, as calls wait for one that restarts. The
@@ -147,16 +198,36 @@ impl Door {
         let _ = tokio::time::timeout_at(call.accepted + patience, plugin.settled()).await;
     }
 
-    /// Closes a plugin's breaker: an operator has just started the plugin anew, and what the breaker knows is about
-    /// the process before.
+    /// Closes a plugin's breaker and lifts its quarantine: an operator has just started the plugin anew, and what they
+    /// know is about the time before.
     pub fn forget_faults(&self, plugin: &Plugin) {
-        self.entry(plugin).gauges.breaker.reset();
+        let entry = self.entry(plugin);
+        entry.gauges.breaker.reset();
+        entry.quarantine.lift();
     }
 
     /// The sanitizer that all stacks share.
     #[must_use]
     pub fn sanitizer(&self) -> &Sanitizer {
-        &self.sanitizer
+        &self.shared.sanitizer
+    }
+
+    /// Answers as they came, for administrators.
+    #[must_use]
+    pub fn raw_answers(&self) -> &RawStore {
+        &self.shared.raw
+    }
+
+    /// How much of them is kept at most, in bytes.
+    #[must_use]
+    pub fn raw_bytes(&self) -> u64 {
+        self.config.guard.keep_raw_bytes.get()
+    }
+
+    /// What the supervisor itself offers, and the numbers of its calls; `None` if there is nothing.
+    #[must_use]
+    pub fn core(&self) -> Option<(Arc<PluginCapabilities>, PluginCounters)> {
+        self.core.as_ref().map(|core| (Arc::clone(&core.capabilities), core.counters.read()))
     }
 
     /// How a plugin's calls are.
@@ -167,6 +238,7 @@ impl Door {
             in_flight: entry.gauges.admission.in_flight(),
             waiting: entry.gauges.admission.waiting(),
             breaker: entry.gauges.breaker.state().word(),
+            quarantined: entry.quarantine.is_quarantined(),
             counters: entry.counters.read(),
         }
     }
@@ -180,7 +252,7 @@ impl Door {
         if let Some(shown) = shown.as_ref().filter(|shown| Arc::ptr_eq(&shown.declared, &declared)) {
             return Some(Arc::clone(&shown.guarded));
         }
-        let guarded = Arc::new(capabilities::guarded(&declared.raw, &self.sanitizer));
+        let guarded = Arc::new(capabilities::guarded(&declared.raw, self.sanitizer()));
         *shown = Some(Shown { declared, guarded: Arc::clone(&guarded) });
         Some(guarded)
     }
@@ -189,6 +261,28 @@ impl Door {
     #[must_use]
     pub fn policy(&self, plugin: &Plugin) -> CallPolicy {
         self.config.call_policy(plugin.name().as_str(), &plugin.spec())
+    }
+
+    /// Tells, once, that a plugin has just been set apart. A call that ends sees it, because only the answer to a call
+    /// can bring it about.
+    fn tell_of_quarantine(&self, entry: &Entry, plugin: &Plugin) {
+        if !entry.quarantine.is_quarantined() {
+            return;
+        }
+        let mut news = entry.news.lock().unwrap_or_else(PoisonError::into_inner);
+        if !news.has_changed().unwrap_or_default() {
+            return;
+        }
+        let Some(quarantined) = *news.borrow_and_update() else { return };
+        let name = plugin.name();
+        let count = quarantined.neutralised;
+        let message = format!(
+            "quarantined: {count} places of control syntax in its answers; look at `talon events`, then \
+             `talon plugin start {name}` takes it back"
+        );
+        tracing::warn!(plugin = %name, neutralised = count, "{message}");
+        self.events
+            .emit(NewEvent::new(EventKind::Quarantined, message).plugin(name).field("neutralised", count));
     }
 
     /// Takes no new call and waits for those in flight, at most this long. Gives how many are left.
@@ -222,15 +316,37 @@ impl Door {
             return Arc::clone(entry);
         }
         // The numbers outlive a change of the spec; the entries of plugins that are gone do not.
-        let counters = entries.get(name).map(|entry| Arc::clone(&entry.counters)).unwrap_or_default();
+        let before = entries.get(name);
+        let counters = before.map(|entry| Arc::clone(&entry.counters)).unwrap_or_default();
+        let policy = self.policy(plugin);
+        let quarantine = match before {
+            Some(entry) => entry.quarantine.clone(),
+            None => Quarantine::new(name, policy.quarantine),
+        };
         entries.retain(|name, _| self.registry.get(name).is_some());
         let directory = OnePlugin::new(plugin.clone(), self.registry.clone());
         let innermost = ToPlugin { executor: plugin.executor() };
         let trace = TraceLayer::new(name);
-        let (stack, gauges) = stack::build(trace, self.policy(plugin), &self.sanitizer, directory, innermost);
-        let entry = Arc::new(Entry { spec: Some(spec), stack, gauges, counters, shown: Mutex::default() });
+        let (stack, gauges) =
+            stack::build(trace, policy, &self.shared, quarantine.clone(), directory, innermost);
+        let news = Mutex::new(quarantine.subscribe());
+        let shown = Mutex::default();
+        let entry = Arc::new(Entry { spec: Some(spec), stack, gauges, counters, quarantine, news, shown });
         entries.insert(name.to_owned(), Arc::clone(&entry));
         entry
+    }
+}
+
+impl CoreEntry {
+    fn new(policy: CallPolicy, shared: &Shared, registry: &Registry) -> Option<Self> {
+        let pages = shared.pages.clone()?;
+        let directory = CoreDirectory::new(registry.clone());
+        let innermost = Core { pages, page_bytes: policy.max_response_bytes };
+        Some(Self {
+            stack: stack::build_core(policy, shared, directory, innermost),
+            counters: Counters::default(),
+            capabilities: Arc::new(core::capabilities()),
+        })
     }
 }
 

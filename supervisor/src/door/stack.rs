@@ -1,17 +1,17 @@
-//! The guard stack of one plugin, assembled. This list is the one in `ARCHITECTURE.md`.
+//! The guard stacks, assembled. The first list is the one in `ARCHITECTURE.md`.
 
 use std::convert::Infallible;
 
 use talon_guard::{
-    AdmissionGauge, AdmissionLayer, BreakerGauge, BreakerLayer, Call, CallError, DeadlineLayer, Directory,
-    Guarded, RawAnswer, RescueLayer, ResolveLayer, SanitizeLayer, TraceLayer, TruncateLayer, ValidateLayer,
-    WrapLayer,
+    AdmissionGauge, AdmissionLayer, Answer, BreakerGauge, BreakerLayer, Call, CallError, DeadlineLayer,
+    Directory, Guarded, Oversize, Pages, Quarantine, QuarantineLayer, RawAnswer, RawStore, RescueLayer,
+    ResolveLayer, SanitizeLayer, Taint, TaintLayer, TraceLayer, TruncateLayer, ValidateLayer, WrapLayer,
 };
 use talon_sanitize::Sanitizer;
 use tower::util::BoxCloneSyncService;
 use tower::{Service, ServiceBuilder};
 
-use crate::config::CallPolicy;
+use crate::config::{CallPolicy, GuardStores};
 
 /// A whole stack. Clones share the layers' state: one breaker, one queue.
 pub(super) type Stack = BoxCloneSyncService<Call, Guarded, Infallible>;
@@ -23,11 +23,52 @@ pub(super) struct Gauges {
     pub(super) breaker: BreakerGauge,
 }
 
-/// Assembles a stack. Calls go down the list, answers come up.
+/// What all stacks of a door share.
+pub(super) struct Shared {
+    pub(super) sanitizer: Sanitizer,
+    /// None if texts over their limit are cut.
+    pub(super) pages: Option<Pages>,
+    pub(super) raw: RawStore,
+    taint: Option<Taint>,
+}
+
+impl Shared {
+    pub(super) fn new(stores: &GuardStores, sanitizer: Sanitizer) -> Self {
+        Self {
+            pages: stores.pages.map(|settings| Pages::new(settings, sanitizer.clone())),
+            raw: RawStore::new(stores.raw_bytes),
+            taint: stores.taint.then(Taint::default),
+            sanitizer,
+        }
+    }
+
+    fn taint_layer(&self) -> Option<TaintLayer> {
+        self.taint.clone().map(TaintLayer::new)
+    }
+
+    /// What a plugin's texts go through, with room for texts that are kept.
+    fn sanitize_layer(&self, policy: &CallPolicy) -> SanitizeLayer {
+        let largest = policy.max_response_bytes.max(policy.max_structured_bytes);
+        let layer = SanitizeLayer::new(self.sanitizer.clone()).for_response_limit(largest);
+        match &self.pages {
+            Some(pages) => layer.for_pages_of(pages.settings().max_text_bytes),
+            None => layer,
+        }
+    }
+
+    fn truncate_layer(&self, policy: &CallPolicy, oversize: Oversize) -> TruncateLayer {
+        TruncateLayer::new(policy.max_response_bytes, self.sanitizer.clone())
+            .max_structured_bytes(policy.max_structured_bytes)
+            .oversize(oversize)
+    }
+}
+
+/// Assembles the stack of a plugin. Calls go down the list, answers come up.
 pub(super) fn build<D, S>(
     trace: TraceLayer,
     policy: CallPolicy,
-    sanitizer: &Sanitizer,
+    shared: &Shared,
+    quarantine: Quarantine,
     directory: D,
     innermost: S,
 ) -> (Stack, Gauges)
@@ -38,26 +79,27 @@ where
 {
     let breaker = BreakerLayer::new(policy.breaker);
     let admission = AdmissionLayer::new(policy.admission);
-    let truncate = TruncateLayer::new(policy.max_response_bytes, sanitizer.clone())
-        .max_structured_bytes(policy.max_structured_bytes);
-    let sanitize = SanitizeLayer::new(sanitizer.clone())
-        .for_response_limit(policy.max_response_bytes.max(policy.max_structured_bytes));
     let gauges = Gauges { admission: admission.gauge(), breaker: breaker.gauge() };
+    let oversize = shared.pages.clone().map_or(Oversize::Cut, Oversize::Paged);
     let stack = ServiceBuilder::new()
         // The span and the metrics: outermost, because it sees every outcome.
         .layer(trace)
+        // Where arguments are from: above the envelope, because it remembers what really goes out.
+        .option_layer(shared.taint_layer())
         // The envelope: the last thing done to content, so that nothing inside can be taken for it.
-        .layer(WrapLayer::new())
+        .layer(WrapLayer::new(policy.envelope))
         // The size limit: on sanitized text, so that the limit is what the model gets.
-        .layer(truncate)
+        .layer(shared.truncate_layer(&policy, oversize))
         // Control syntax made inert: in content, error and structured content alike.
-        .layer(sanitize)
+        .layer(shared.sanitize_layer(&policy).reporting_to(quarantine.clone()))
         // Errors become answers: inside sanitize, because error texts come from plugins too.
         .layer(RescueLayer::new())
         // The answer's call id and types: on the raw message, before its text is touched.
-        .layer(ValidateLayer::new())
+        .layer(ValidateLayer::keeping(shared.raw.clone()))
         // Plugin, action and arguments: refused calls never wake a plugin.
         .layer(ResolveLayer::new(directory, policy.grants).max_argument_bytes(policy.max_argument_bytes))
+        // Leaves a plugin alone that keeps sending control syntax: before anything is waited for.
+        .layer(QuarantineLayer::new(quarantine))
         // The instant after which nobody waits: above all waiting, so that waiting counts.
         .layer(DeadlineLayer::new(policy.timeouts))
         // Leaves a plugin alone that keeps failing: above the queue, so that nobody queues for it.
@@ -66,6 +108,27 @@ where
         .layer(admission)
         .service(innermost);
     (BoxCloneSyncService::new(stack), gauges)
+}
+
+/// Assembles the stack of the supervisor's own actions, which answer at once and out of memory: the layers about waiting
+/// and failing have nothing to do there, and there is no message to validate.
+pub(super) fn build_core<D, S>(policy: CallPolicy, shared: &Shared, directory: D, innermost: S) -> Stack
+where
+    D: Directory,
+    S: Service<Call, Response = Answer, Error = CallError> + Clone + Send + Sync + 'static,
+    S::Future: Send + 'static,
+{
+    let stack = ServiceBuilder::new()
+        .layer(TraceLayer::new(talon_plugin::name::RESERVED_NAME))
+        .option_layer(shared.taint_layer())
+        .layer(WrapLayer::new(policy.envelope))
+        // Cut and never kept anew: what is kept already is read on in.
+        .layer(shared.truncate_layer(&policy, Oversize::Cut))
+        .layer(shared.sanitize_layer(&policy))
+        .layer(RescueLayer::new())
+        .layer(ResolveLayer::new(directory, policy.grants).max_argument_bytes(policy.max_argument_bytes))
+        .service(innermost);
+    BoxCloneSyncService::new(stack)
 }
 
 #[cfg(test)]

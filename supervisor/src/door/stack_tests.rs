@@ -43,6 +43,17 @@ fn policy() -> CallPolicy {
     config.call_policy("hello", &config.spec_defaults().spec(name, "test", "/bin/true"))
 }
 
+fn built<S>(policy: CallPolicy, innermost: S) -> (Stack, Gauges)
+where
+    S: Service<Call, Response = RawAnswer, Error = CallError> + Clone + Send + Sync + 'static,
+    S::Future: Send + 'static,
+{
+    let stores = Config::built_in(&Surroundings::of_process().places()).guard_stores();
+    let shared = Shared::new(&stores, Sanitizer::new(&Settings::default()).unwrap());
+    let quarantine = Quarantine::new("hello", policy.quarantine);
+    build(TraceLayer::new("hello"), policy, &shared, quarantine, Two, innermost)
+}
+
 /// A stack whose innermost service answers with `answer`, and how often that was asked.
 fn stack<F>(policy: CallPolicy, answer: F) -> (Stack, Arc<AtomicUsize>)
 where
@@ -55,8 +66,7 @@ where
         let answer = answer(&call).map(|message| RawAnswer(Bytes::from(message.encode_to_vec())));
         std::future::ready(answer)
     });
-    let sanitizer = Sanitizer::new(&Settings::default()).unwrap();
-    let (stack, _) = build(TraceLayer::new("hello"), policy, &sanitizer, Two, innermost);
+    let (stack, _) = built(policy, innermost);
     (stack, asked)
 }
 
@@ -167,9 +177,8 @@ async fn a_long_answer_is_cut_to_the_limit_with_a_notice() {
 
 #[tokio::test(start_paused = true)]
 async fn a_plugin_that_never_answers_times_out_by_name() {
-    let sanitizer = Sanitizer::new(&Settings::default()).unwrap();
     let never = service_fn(|_: Call| std::future::pending::<Result<RawAnswer, CallError>>());
-    let (stack, gauges) = build(TraceLayer::new("hello"), policy(), &sanitizer, Two, never);
+    let (stack, gauges) = built(policy(), never);
     let mut slow = call("hello", "greet", &[("name", "x")]);
     slow.timeout = Some(Duration::from_secs(2));
     let waiting = tokio::spawn(run(stack, slow));

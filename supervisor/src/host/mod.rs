@@ -11,6 +11,7 @@ mod operate;
 pub mod path;
 mod peer;
 mod plugins;
+mod raw;
 mod server;
 mod service;
 mod socket;
@@ -18,9 +19,10 @@ mod status;
 mod streams;
 mod throttle;
 
+use talon_sanitize::{Raw, Shown};
 use tonic::Status;
 
-pub use execute::response;
+pub use execute::{report_on_wire, response};
 pub use incoming::{Connection, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_UID, Recognise};
 pub use peer::Peer;
 pub use server::{ServeError, Server};
@@ -57,14 +59,15 @@ fn draining() -> Status {
     ))
 }
 
-/// A text that may quote others, cut so that it fits into a header.
-fn status_text(text: impl Into<String>) -> String {
-    let mut text = text.into();
-    if text.len() > MAX_STATUS_BYTES {
-        text.truncate(text.floor_char_boundary(MAX_STATUS_BYTES));
-        text.push('…');
-    }
-    text
+/// A text that may quote others, made inert and cut so that it fits into a header.
+fn status_text<'t>(text: impl Into<Raw<'t>>) -> String {
+    text.into().line_within(MAX_STATUS_BYTES).into_string()
+}
+
+/// A text on its way to a client, where it is a plain string from here on. So only what is fit to be shown gets here:
+/// [`Sanitized`](talon_sanitize::Sanitized) and words of our own.
+fn wire(text: impl Shown) -> String {
+    text.to_string()
 }
 
 #[cfg(test)]
@@ -74,6 +77,7 @@ mod tests {
     #[test]
     fn status_texts_fit_into_a_header() {
         assert_eq!(status_text("short"), "short");
+        assert_eq!(status_text("a <think>\n\u{1b}[2J"), "a <·think>\\n␛[2J");
         let cut = status_text("ä".repeat(MAX_STATUS_BYTES));
         assert!(cut.len() <= MAX_STATUS_BYTES + '…'.len_utf8() && cut.ends_with("ä…"), "{}", cut.len());
     }

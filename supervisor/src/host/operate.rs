@@ -11,7 +11,7 @@ use talon_proto::host::{
     self, RefreshCapabilitiesRequest, RefreshCapabilitiesResponse, RestartRequest, RestartResponse,
     StartRequest, StartResponse, StopRequest, StopResponse,
 };
-use talon_sanitize::Tally;
+use talon_sanitize::Raw;
 use tonic::{Request, Response, Status};
 
 use super::peer::require;
@@ -107,10 +107,10 @@ impl HostService {
         match task.await {
             Ok(Ok(done)) => Ok(done),
             Ok(Err(error)) => {
-                let text = self.sanitizer().line(&error.to_string(), &mut Tally::default()).into_owned();
+                let text = status_text(Raw::of(&error));
                 Err(match error {
-                    OperateError::Removed { .. } => Status::not_found(status_text(text)),
-                    _ => Status::failed_precondition(status_text(text)),
+                    OperateError::Removed { .. } => Status::not_found(text),
+                    _ => Status::failed_precondition(text),
                 })
             }
             Err(panic) => {

@@ -8,10 +8,11 @@ use hyper_util::rt::TokioIo;
 use talon_guard::Origin;
 use talon_proto::host::host_client::HostClient;
 use talon_proto::host::{
-    Event, ExecuteRequest, ExecuteResponse, GetPluginRequest, GetPluginResponse, GetStatusRequest,
-    GetStatusResponse, ListPluginsRequest, ListPluginsResponse, LogLine, LogsRequest,
-    RefreshCapabilitiesRequest, RefreshCapabilitiesResponse, RestartRequest, RestartResponse, StartRequest,
-    StartResponse, StopRequest, StopResponse, WatchEventsRequest,
+    Event, ExecuteRequest, ExecuteResponse, GetPluginRequest, GetPluginResponse, GetRawAnswerRequest,
+    GetRawAnswerResponse, GetStatusRequest, GetStatusResponse, ListPluginsRequest, ListPluginsResponse,
+    ListRawAnswersRequest, ListRawAnswersResponse, LogLine, LogsRequest, RefreshCapabilitiesRequest,
+    RefreshCapabilitiesResponse, RestartRequest, RestartResponse, StartRequest, StartResponse, StopRequest,
+    StopResponse, WatchEventsRequest,
 };
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
@@ -96,6 +97,18 @@ impl Host for Endless {
         _: Request<WatchEventsRequest>,
     ) -> Result<Response<Self::WatchEventsStream>, Status> {
         Ok(Response::new(futures_util::stream::pending().boxed()))
+    }
+    async fn list_raw_answers(
+        &self,
+        _: Request<ListRawAnswersRequest>,
+    ) -> Result<Response<ListRawAnswersResponse>, Status> {
+        nothing()
+    }
+    async fn get_raw_answer(
+        &self,
+        _: Request<GetRawAnswerRequest>,
+    ) -> Result<Response<GetRawAnswerResponse>, Status> {
+        nothing()
     }
     async fn logs(&self, _: Request<LogsRequest>) -> Result<Response<Self::LogsStream>, Status> {
         nothing()

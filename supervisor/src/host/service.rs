@@ -8,20 +8,21 @@ use futures_util::stream::BoxStream;
 use talon_guard::ResolveError;
 use talon_guard::resolve::Others;
 use talon_plugin::discover::Refused;
+use talon_plugin::name::RESERVED_NAME;
 use talon_plugin::{Events, Plugin, Registry};
 use talon_proto::host::host_server::Host;
 use talon_proto::host::{
-    Event, ExecuteRequest, ExecuteResponse, GetPluginRequest, GetPluginResponse, GetStatusRequest,
-    GetStatusResponse, ListPluginsRequest, ListPluginsResponse, LogLine, LogsRequest,
-    RefreshCapabilitiesRequest, RefreshCapabilitiesResponse, RestartRequest, RestartResponse, StartRequest,
-    StartResponse, StopRequest, StopResponse, WatchEventsRequest,
+    Event, ExecuteRequest, ExecuteResponse, GetPluginRequest, GetPluginResponse, GetRawAnswerRequest,
+    GetRawAnswerResponse, GetStatusRequest, GetStatusResponse, ListPluginsRequest, ListPluginsResponse,
+    ListRawAnswersRequest, ListRawAnswersResponse, LogLine, LogsRequest, RefreshCapabilitiesRequest,
+    RefreshCapabilitiesResponse, RestartRequest, RestartResponse, StartRequest, StartResponse, StopRequest,
+    StopResponse, WatchEventsRequest,
 };
-use talon_sanitize::Sanitizer;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status};
 
-use super::{MAX_FOLLOWERS, execute, operate, plugins, status, status_text, streams};
+use super::{MAX_FOLLOWERS, execute, operate, plugins, raw, status, status_text, streams};
 use crate::door::Door;
 
 /// What the supervisor says about itself; it does not change while it runs.
@@ -67,12 +68,13 @@ impl HostService {
         Self { registry, door, events, about: Arc::new(about), followers, closing }
     }
 
-    pub(super) fn sanitizer(&self) -> &Sanitizer {
-        self.door.sanitizer()
-    }
-
     /// The plugin of that name, or an error that names the nearest ones.
     pub(super) fn plugin(&self, name: &str) -> Result<Plugin, Status> {
+        if name == RESERVED_NAME && self.door.core().is_some() {
+            return Err(Status::failed_precondition(status_text(format!(
+                "{RESERVED_NAME} is the supervisor itself: it has no process to start, stop or follow; see `talon status`"
+            ))));
+        }
         self.registry.get(name).ok_or_else(|| {
             let names: Vec<String> =
                 self.registry.list().iter().map(|plugin| plugin.name().to_string()).collect();
@@ -141,6 +143,20 @@ impl Host for HostService {
         request: Request<WatchEventsRequest>,
     ) -> Result<Response<Self::WatchEventsStream>, Status> {
         streams::events(self, request)
+    }
+
+    async fn list_raw_answers(
+        &self,
+        request: Request<ListRawAnswersRequest>,
+    ) -> Result<Response<ListRawAnswersResponse>, Status> {
+        raw::list(self, &request)
+    }
+
+    async fn get_raw_answer(
+        &self,
+        request: Request<GetRawAnswerRequest>,
+    ) -> Result<Response<GetRawAnswerResponse>, Status> {
+        raw::get(self, &request)
     }
 
     async fn logs(&self, request: Request<LogsRequest>) -> Result<Response<Self::LogsStream>, Status> {

@@ -1,13 +1,16 @@
 //! `GetStatus`: the supervisor's own state.
 
+use std::path::Path;
+
 use talon_plugin::discover::Refused;
 use talon_proto::host::{GetStatusRequest, GetStatusResponse, RefusedPlugin};
-use talon_sanitize::Tally;
+use talon_sanitize::Raw;
 use tonic::{Request, Response, Status};
 
 use super::peer::require;
 use super::plugins::unix_ms;
 use super::service::HostService;
+use super::wire;
 use crate::config::Role;
 
 pub(super) fn status(
@@ -17,23 +20,27 @@ pub(super) fn status(
     let permitted = require(request, Role::Call)?;
     let about = &service.about;
     // Names of files are what whoever put them there made them.
-    let line = |text: &str| service.sanitizer().line(text, &mut Tally::default()).into_owned();
+    let line = |text: Raw<'_>| wire(text.line());
     let refused = |refused: &Refused| RefusedPlugin {
-        name: line(&refused.name),
-        path: line(&refused.path.to_string_lossy()),
-        reason: line(&refused.reason),
+        name: line(Raw::from(&refused.name)),
+        path: path(&refused.path),
+        reason: line(Raw::from(&refused.reason)),
     };
     Ok(Response::new(GetStatusResponse {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         pid: std::process::id(),
         started_unix_ms: unix_ms(about.started),
-        runtime_dir: about.runtime_dir.display().to_string(),
-        data_dir: about.data_dir.display().to_string(),
-        config_file: about.config_file.as_ref().map(|file| file.display().to_string()).unwrap_or_default(),
+        runtime_dir: path(&about.runtime_dir),
+        data_dir: path(&about.data_dir),
+        config_file: about.config_file.as_deref().map(path).unwrap_or_default(),
         state: if service.door.is_draining() { "draining" } else { "serving" }.to_owned(),
         plugins: service.plugins(),
-        not_enforced: about.not_enforced.clone(),
+        not_enforced: about.not_enforced.iter().map(|text| line(Raw::from(text))).collect(),
         refused: about.refused.iter().map(refused).collect(),
         you: Some((&permitted.peer).into()),
     }))
+}
+
+fn path(path: &Path) -> String {
+    wire(Raw::of(path.display()).line())
 }

@@ -10,7 +10,7 @@ use futures_util::{Stream, StreamExt};
 use talon_plugin::{Event, EventKind, LogLine};
 use talon_proto::host;
 use talon_proto::host::{LogsRequest, WatchEventsRequest};
-use talon_sanitize::{Sanitizer, Tally};
+use talon_sanitize::inert;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
@@ -20,6 +20,7 @@ use super::MAX_FOLLOWERS;
 use super::peer::require;
 use super::plugins::unix_ms;
 use super::service::HostService;
+use super::wire;
 use crate::config::Role;
 
 type Lines<T> = BoxStream<'static, Result<T, Status>>;
@@ -35,12 +36,11 @@ pub(super) fn events(
         .then(|| service.plugin(&wanted))
         .transpose()?
         .map(|plugin| plugin.name().clone());
-    let sanitizer = service.sanitizer().clone();
     let stream = follow(service.events.subscribe()).filter_map(move |next| {
         let event = match next {
             Next::Item(event) => {
                 let wanted = only.is_none() || event.plugin == only;
-                wanted.then(|| event_on_wire(&event, &sanitizer))
+                wanted.then(|| event_on_wire(&event))
             }
             Next::Missed(count) => Some(missed_events(count)),
         };
@@ -59,7 +59,6 @@ pub(super) fn logs(
     let place = service.place()?;
     let tail = plugin.logs();
     let skip = tail_start(tail.recent.len(), request.tail);
-    let sanitizer = service.sanitizer().clone();
     let kept = tail.recent.into_iter().skip(skip).map(Next::Item);
     let lines: BoxStream<'static, Next<LogLine>> = if request.follow {
         stream::iter(kept).chain(follow(tail.live)).boxed()
@@ -69,7 +68,7 @@ pub(super) fn logs(
     let name = plugin.name().to_string();
     let stream = lines.map(move |next| {
         Ok(match next {
-            Next::Item(line) => line_on_wire(&line, &sanitizer),
+            Next::Item(line) => line_on_wire(line),
             Next::Missed(count) => missed_lines(&name, count),
         })
     });
@@ -127,16 +126,15 @@ impl HostService {
     }
 }
 
-fn event_on_wire(event: &Event, sanitizer: &Sanitizer) -> host::Event {
-    let line = |text: &str| sanitizer.line(text, &mut Tally::default()).into_owned();
+fn event_on_wire(event: &Event) -> host::Event {
     host::Event {
         sequence: event.sequence,
         unix_ms: unix_ms(event.at),
         plugin: event.plugin.as_ref().map(ToString::to_string).unwrap_or_default(),
         instance: event.instance.unwrap_or_default(),
         kind: event.kind.as_str().to_owned(),
-        message: line(&event.message),
-        fields: event.fields.iter().map(|(key, value)| ((*key).to_owned(), line(value))).collect(),
+        message: wire(&event.message),
+        fields: event.fields.iter().map(|(key, value)| ((*key).to_owned(), wire(value))).collect(),
     }
 }
 
@@ -144,20 +142,20 @@ fn missed_events(count: u64) -> host::Event {
     host::Event {
         unix_ms: unix_ms(SystemTime::now()),
         kind: EventKind::Supervisor.as_str().to_owned(),
-        message: format!("{count} events are missing here: this reader is too slow"),
+        message: wire(inert!("{} events are missing here: this reader is too slow", count)),
         fields: [("missed".to_owned(), count.to_string())].into(),
         ..host::Event::default()
     }
 }
 
-fn line_on_wire(line: &LogLine, sanitizer: &Sanitizer) -> host::LogLine {
+fn line_on_wire(line: LogLine) -> host::LogLine {
     host::LogLine {
         unix_ms: unix_ms(line.at),
         plugin: line.plugin.to_string(),
         instance: line.instance,
         level: line.level.as_str().to_owned(),
         stream: line.stream.as_str().to_owned(),
-        text: sanitizer.line(&line.text, &mut Tally::default()).into_owned(),
+        text: wire(line.text),
     }
 }
 
@@ -167,7 +165,7 @@ fn missed_lines(plugin: &str, count: u64) -> host::LogLine {
         plugin: plugin.to_owned(),
         level: "warn".to_owned(),
         stream: "talon".to_owned(),
-        text: format!("{count} lines are missing here: this reader is too slow"),
+        text: wire(inert!("{} lines are missing here: this reader is too slow", count)),
         ..host::LogLine::default()
     }
 }

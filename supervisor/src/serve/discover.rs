@@ -6,6 +6,8 @@ use talon_plugin::discover::{self, Discovered, Refused};
 use talon_plugin::spec::PluginSpec;
 use talon_plugin::{EventKind, Events, NewEvent, Registry};
 
+use talon_sanitize::{Raw, inert};
+
 use crate::config::Config;
 
 /// Registers everything that passes its checks, which starts it. Gives what was refused, each with its reason: one
@@ -25,11 +27,11 @@ pub(super) async fn register_all(config: &Arc<Config>, registry: &Registry, even
         }
     }
     for refused in &refused {
-        let Refused { name, path, reason } = refused;
-        tracing::warn!(plugin = ?name, path = %path.display(), "refused: {reason}");
-        events.emit(
-            NewEvent::new(EventKind::Refused, format!("{name}: {reason}")).field("path", path.display()),
-        );
+        // Names of files are what whoever put them there made them, and reasons quote them.
+        let (name, reason) = (Raw::from(&refused.name).line(), Raw::from(&refused.reason).line());
+        let path = Raw::of(refused.path.display()).line();
+        tracing::warn!(plugin = ?name, %path, "refused: {reason}");
+        events.emit(NewEvent::new(EventKind::Refused, inert!("{}: {}", name, reason)).field("path", path));
     }
     refused
 }

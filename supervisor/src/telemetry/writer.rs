@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tracing_subscriber::fmt::MakeWriter;
 
-use super::Format;
+use super::{Format, inert};
 
 /// How much may wait: seconds of a busy log, and nothing beside the rest of the process. Above it lines are dropped
 /// and counted.
@@ -99,13 +99,13 @@ fn dropped_line(format: Format, count: u64) -> Vec<u8> {
 }
 
 /// Starts the thread that writes to stderr.
-pub(super) fn start(format: Format) -> io::Result<(Writer, FlushGuard)> {
+pub(super) fn start(format: Format, color: bool) -> io::Result<(Writer, FlushGuard)> {
     let queue =
         Arc::new(Queue { state: Mutex::default(), more: Condvar::new(), idle: Condvar::new(), format });
     let thread = Arc::clone(&queue);
     std::thread::Builder::new().name("talon-log".to_owned()).spawn(move || {
         loop {
-            let line = thread.next();
+            let line = inert::line(thread.next(), format, color);
             // A closed or full stderr has nobody to hear about it.
             let _ = io::stderr().lock().write_all(&line);
         }

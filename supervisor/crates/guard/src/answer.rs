@@ -1,14 +1,14 @@
 //! What comes up the stack: four types, one for each step of trust.
 //!
-//! [`RawAnswer`] (bytes off the wire) → [`Answer`] (valid, text untouched) → [`Sanitized`](crate::Sanitized)
-//! (text inert) → [`Guarded`](crate::Guarded) (wrapped, ready for a model). The later two have no public
-//! constructor and live beside the one layer that makes them, so that nothing reaches a prompt without having
-//! passed it.
-
-use std::collections::BTreeMap;
+//! [`RawAnswer`] (bytes off the wire) → [`Answer`] (valid, text untouched) →
+//! [`SanitizedAnswer`](crate::SanitizedAnswer) (text inert) → [`Guarded`](crate::Guarded) (wrapped, ready for a model).
+//! The later two have no public constructor and live beside the one layer that makes them, so that nothing reaches a
+//! prompt without having passed it.
 
 use bytes::Bytes;
+use talon_sanitize::Raw;
 
+use crate::digest::Digest;
 use crate::reason;
 
 /// A plugin's answer as it came off the wire: the undecoded protobuf message of `ToolResultResponse`.
@@ -67,30 +67,62 @@ impl Outcome {
     }
 }
 
-/// A valid answer whose text nobody has looked at yet.
+/// A valid answer whose text nobody has looked at yet, which is why it cannot be shown:
+///
+/// ```compile_fail
+/// # fn answer() -> talon_guard::Answer { unimplemented!() }
+/// println!("{}", answer().content);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     /// How the call ended.
     pub outcome: Outcome,
     /// The tool's text.
-    pub content: String,
+    pub content: Raw<'static>,
     /// Why the tool, a layer or the host said no; empty when nobody did.
-    pub error: String,
+    pub error: Raw<'static>,
     /// JSON text, or empty.
-    pub structured_content: String,
+    pub structured_content: Raw<'static>,
+    /// The digest of the message it was read from. None if there was no message, that is if the host itself speaks.
+    pub digest: Option<Digest>,
+    /// The plugin that wrote the text, where that is not the one that was called: a core action that reads on in
+    /// another's answer says so here.
+    pub written_by: Option<String>,
 }
 
-/// What the guard did to one answer.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Report {
-    /// Bytes of text that reached the sanitizer, over all fields.
-    pub bytes_in: usize,
-    /// Bytes of text that came out, over all fields, notices included, without the envelope.
-    pub bytes_out: usize,
-    /// Bytes that a size limit left out, over all fields.
-    pub bytes_left_out: usize,
-    /// Whether structured content did not parse and was moved into `content` as text.
-    pub structured_as_text: bool,
-    /// How often control syntax of each family was made inert.
-    pub neutralised: BTreeMap<&'static str, u32>,
+impl Answer {
+    /// A tool's answer that did not come as a protobuf message: for hosts with another wire.
+    #[must_use]
+    pub fn of_tool(content: impl Into<Raw<'static>>) -> Self {
+        Self { content: content.into(), ..Self::empty(Outcome::Ok) }
+    }
+
+    /// The host's own words: a refusal or a fault.
+    #[must_use]
+    pub fn of_host(outcome: Outcome, error: impl Into<Raw<'static>>) -> Self {
+        Self { error: error.into(), ..Self::empty(outcome) }
+    }
+
+    fn empty(outcome: Outcome) -> Self {
+        let nothing = || Raw::from("");
+        Self {
+            outcome,
+            content: nothing(),
+            error: nothing(),
+            structured_content: nothing(),
+            digest: None,
+            written_by: None,
+        }
+    }
+
+    /// Whether a plugin wrote text in it: it answered, or it failed with words of its own. What the host says may quote
+    /// a caller, and then it says nothing about the plugin.
+    pub(crate) fn is_of_plugin(&self) -> bool {
+        self.digest.is_some() || is_of_plugin(&self.outcome)
+    }
+}
+
+/// The same by outcome alone.
+pub(crate) fn is_of_plugin(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Ok | Outcome::ToolError) || outcome.reason() == reason::PLUGIN_ERROR
 }

@@ -42,6 +42,12 @@ pub struct Call {
     pub plugin: String,
     /// The action to run.
     pub action: String,
+    /// Who the caller is to the stores of the guard: what was kept for one scope no other one reads, and taint does not
+    /// reach from one into another. Decided by the door, for instance from uid and session; callers that may see each
+    /// other's answers may share one.
+    pub scope: String,
+    /// The plugins whose recent answers the arguments carry a piece of, sorted. Set by `taint`.
+    pub tainted_by: Vec<String>,
     /// The caller's arguments; after `resolve` also the injected ones.
     pub args: BTreeMap<String, String>,
     /// Who asked.
@@ -74,6 +80,8 @@ impl Call {
             id: id.into(),
             plugin: plugin.into(),
             action: action.into(),
+            scope: String::new(),
+            tainted_by: Vec::new(),
             args: BTreeMap::new(),
             origin,
             context: BTreeMap::new(),
@@ -94,6 +102,8 @@ impl fmt::Debug for Call {
             .field("id", &self.id)
             .field("plugin", &self.plugin)
             .field("action", &self.action)
+            .field("scope", &self.scope)
+            .field("tainted_by", &self.tainted_by)
             .field("args", &self.args.keys())
             .field("origin", &self.origin)
             .field("context", &self.context.keys())

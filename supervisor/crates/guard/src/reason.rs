@@ -29,13 +29,15 @@ pub const DIED: &str = "died";
 pub const UNAVAILABLE: &str = "unavailable";
 /// The plugin answered with a gRPC error instead of a result.
 pub const PLUGIN_ERROR: &str = "plugin_error";
+/// The plugin's answers held too much control syntax, and an operator has not lifted that.
+pub const QUARANTINED: &str = "quarantined";
 /// The host's own mistake.
 pub const INTERNAL: &str = "internal";
 /// The tool said no.
 pub const TOOL_ERROR: &str = "tool_error";
 
 /// Every word above.
-pub const ALL: [&str; 15] = [
+pub const ALL: [&str; 16] = [
     UNKNOWN_PLUGIN,
     UNKNOWN_ACTION,
     BAD_ARGUMENTS,
@@ -49,6 +51,7 @@ pub const ALL: [&str; 15] = [
     DIED,
     UNAVAILABLE,
     PLUGIN_ERROR,
+    QUARANTINED,
     INTERNAL,
     TOOL_ERROR,
 ];

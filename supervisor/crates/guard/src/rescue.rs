@@ -121,12 +121,7 @@ fn answer(error: &CallError) -> Answer {
     if text.is_empty() {
         text = format!("the call failed ({})", error.reason());
     }
-    Answer {
-        outcome: error.outcome(),
-        content: String::new(),
-        error: text,
-        structured_content: String::new(),
-    }
+    Answer::of_host(error.outcome(), text)
 }
 
 fn log(error: &CallError, call_id: &str, plugin: &str) {

@@ -15,18 +15,20 @@
 //! a notice. The exact limit comes after, on sanitized text, and its notice counts what was cut here. The
 //! multiple leaves room for text that shrinks, such as runs of invisible characters.
 
-use std::borrow::Cow;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
-use talon_sanitize::{Sanitizer, Tally};
+use talon_sanitize::{Flags, Raw, Sanitized, Sanitizer, Tally};
 use tower_layer::Layer;
 use tower_service::Service;
 
-use crate::answer::{Answer, Outcome, Report};
+use crate::answer::Answer;
+use crate::body::Body;
 use crate::call::Call;
-use crate::text::prefix;
+use crate::quarantine::Quarantine;
+use crate::report::Report;
+use crate::sanitized::{SanitizedAnswer, structured_notice};
 
 /// How many times the response limit is looked at. See [the coarse cut](self#the-coarse-cut).
 const COARSE_FACTOR: usize = 4;
@@ -35,133 +37,44 @@ const COARSE_FACTOR: usize = 4;
 /// It suits limits up to 64 KiB, which is the default one.
 const MIN_COARSE_BYTES: usize = 256 * 1024;
 
-/// An answer whose text is inert: made by the sanitize layer alone.
-///
-/// ```compile_fail
-/// # fn report() -> talon_guard::Report { unimplemented!() }
-/// let forged = talon_guard::Sanitized {
-///     answer: talon_guard::Answer {
-///         outcome: talon_guard::Outcome::Ok,
-///         content: "[tool_call]".to_owned(),
-///         error: String::new(),
-///         structured_content: String::new(),
-///     },
-///     report: report(),
-/// };
-/// ```
-#[derive(Debug, Clone)]
-pub struct Sanitized {
-    answer: Answer,
-    report: Report,
-    /// Bytes that the coarse cut took from content and error, for which there is no notice yet.
-    unannounced: [usize; 2],
-    /// Whether a notice stands in the place of the structured content.
-    structured_replaced: bool,
-}
-
-/// A text field that may be cut.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Field {
-    Content,
-    Error,
-}
-
-impl Sanitized {
-    /// How the call ended.
-    #[must_use]
-    pub fn outcome(&self) -> &Outcome {
-        &self.answer.outcome
-    }
-    /// The inert text.
-    #[must_use]
-    pub fn content(&self) -> &str {
-        &self.answer.content
-    }
-    /// The inert error text; empty when nobody said no.
-    #[must_use]
-    pub fn error(&self) -> &str {
-        &self.answer.error
-    }
-    /// The inert JSON text, or empty.
-    #[must_use]
-    pub fn structured_content(&self) -> &str {
-        &self.answer.structured_content
-    }
-    /// What the guard did so far.
-    #[must_use]
-    pub fn report(&self) -> &Report {
-        &self.report
-    }
-
-    pub(crate) fn into_parts(self) -> (Answer, Report) {
-        (self.answer, self.report)
-    }
-
-    pub(crate) fn field(&self, field: Field) -> &str {
-        match field {
-            Field::Content => &self.answer.content,
-            Field::Error => &self.answer.error,
-        }
-    }
-
-    pub(crate) fn unannounced(&self, field: Field) -> usize {
-        self.unannounced[field as usize]
-    }
-
-    /// Keeps the first `keep` bytes of a text and puts a fixed notice after them. Together with
-    /// [`Self::replace_structured`] the only change to sanitized text there is, and it adds no text of a plugin.
-    pub(crate) fn shorten(&mut self, field: Field, keep: usize, notice: &str) {
-        let text = match field {
-            Field::Content => &mut self.answer.content,
-            Field::Error => &mut self.answer.error,
-        };
-        self.report.bytes_left_out += text.len() - keep;
-        self.report.bytes_out = self.report.bytes_out - (text.len() - keep) + notice.len();
-        text.truncate(keep);
-        text.push_str(notice);
-        self.unannounced[field as usize] = 0;
-    }
-
-    /// Leaves a notice in place of the structured content, which is larger than `limit`.
-    pub(crate) fn replace_structured(&mut self, limit: usize) {
-        let old = self.answer.structured_content.len();
-        let notice = structured_notice(old, limit);
-        self.report.bytes_left_out += old;
-        self.report.bytes_out = self.report.bytes_out - old + notice.len();
-        self.answer.structured_content = notice;
-        self.structured_replaced = true;
-    }
-
-    pub(crate) fn is_structured_replaced(&self) -> bool {
-        self.structured_replaced
-    }
-}
-
-/// What stands in the place of structured content that is too large: JSON, but nothing like the content.
-fn structured_notice(bytes: usize, limit: usize) -> String {
-    format!(
-        "\"truncated: structured content of {bytes} bytes exceeded the limit of {limit} and was left out\""
-    )
-}
+/// The one invisible character that the sanitizer leaves at the beginning of a text, where it says how a file is
+/// encoded. An answer is no file, and inside of an envelope it would be in the middle.
+const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// Makes [`Sanitize`] services.
 #[derive(Debug, Clone)]
 pub struct SanitizeLayer {
     sanitizer: Sanitizer,
     coarse_bytes: usize,
+    quarantine: Option<Quarantine>,
 }
 
 impl SanitizeLayer {
     /// A layer whose coarse cut suits the default response limit.
     #[must_use]
     pub fn new(sanitizer: Sanitizer) -> Self {
-        Self { sanitizer, coarse_bytes: MIN_COARSE_BYTES }
+        Self { sanitizer, coarse_bytes: MIN_COARSE_BYTES, quarantine: None }
     }
 
     /// Makes the coarse cut suit another limit: the largest of those that the truncate layer has.
     #[must_use]
     pub fn for_response_limit(mut self, max_response_bytes: usize) -> Self {
-        self.coarse_bytes = max_response_bytes.saturating_mul(COARSE_FACTOR).max(MIN_COARSE_BYTES);
+        self.coarse_bytes =
+            self.coarse_bytes.max(max_response_bytes.saturating_mul(COARSE_FACTOR)).max(MIN_COARSE_BYTES);
+        self
+    }
+
+    /// Makes the coarse cut leave at least as much as may be kept for reading on.
+    #[must_use]
+    pub fn for_pages_of(mut self, max_text_bytes: usize) -> Self {
+        self.coarse_bytes = self.coarse_bytes.max(max_text_bytes);
+        self
+    }
+
+    /// Tells a quarantine how much control syntax the plugin's answers hold.
+    #[must_use]
+    pub fn reporting_to(mut self, quarantine: Quarantine) -> Self {
+        self.quarantine = Some(quarantine);
         self
     }
 }
@@ -184,7 +97,7 @@ impl<S> Service<Call> for Sanitize<S>
 where
     S: Service<Call, Response = Answer>,
 {
-    type Response = Sanitized;
+    type Response = SanitizedAnswer;
     type Error = S::Error;
     type Future = ResponseFuture<S::Future>;
 
@@ -193,7 +106,8 @@ where
     }
 
     fn call(&mut self, call: Call) -> Self::Future {
-        ResponseFuture { future: self.inner.call(call), layer: self.layer.clone() }
+        let provoked = self.layer.is_provoking(&call);
+        ResponseFuture { future: self.inner.call(call), layer: self.layer.clone(), provoked }
     }
 }
 
@@ -203,6 +117,7 @@ pin_project! {
         #[pin]
         future: F,
         layer: SanitizeLayer,
+        provoked: bool,
     }
 }
 
@@ -210,79 +125,119 @@ impl<F, E> Future for ResponseFuture<F>
 where
     F: Future<Output = Result<Answer, E>>,
 {
-    type Output = Result<Sanitized, E>;
+    type Output = Result<SanitizedAnswer, E>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let answer = ready!(this.future.poll(cx))?;
-        Poll::Ready(Ok(this.layer.sanitize(answer)))
+        let counts = !*this.provoked && answer.is_of_plugin();
+        let sanitized = this.layer.sanitize(answer);
+        if let (Some(quarantine), true) = (&this.layer.quarantine, counts) {
+            quarantine.count(sanitized.report());
+        }
+        Poll::Ready(Ok(sanitized))
     }
 }
 
 impl SanitizeLayer {
-    fn sanitize(&self, mut answer: Answer) -> Sanitized {
-        let mut tally = Tally::default();
+    /// Whether the arguments hold control syntax themselves. A plugin that repeats them ("no such file: …") is not to
+    /// blame, or whoever can make up arguments could have it quarantined.
+    fn is_provoking(&self, call: &Call) -> bool {
+        self.quarantine.as_ref().is_some_and(Quarantine::is_on)
+            && !call.args.values().chain([&call.action]).all(|text| self.sanitizer.is_clean(text))
+    }
+
+    pub(crate) fn sanitize(&self, answer: Answer) -> SanitizedAnswer {
+        let Answer { outcome, mut content, error, structured_content, digest, written_by } = answer;
         let mut report = Report {
-            bytes_in: answer.content.len() + answer.error.len() + answer.structured_content.len(),
+            bytes_in: content.len() + error.len() + structured_content.len(),
+            digest,
             ..Report::default()
         };
-        let structured_replaced = self.structured(&mut answer, &mut tally, &mut report);
-        let unannounced =
-            [self.text(&mut answer.content, &mut tally), self.text(&mut answer.error, &mut tally)];
-        report.bytes_left_out += unannounced.iter().sum::<usize>();
-        report.bytes_out = answer.content.len() + answer.error.len() + answer.structured_content.len();
-        report.neutralised = tally.families().collect();
-        Sanitized { answer, report, unannounced, structured_replaced }
+        let mut found = Findings::default();
+        let structured_content = self.structured(structured_content, &mut content, &mut found, &mut report);
+        let (content, content_left) = self.text(content, &mut found);
+        let (error, error_left) = self.text(error, &mut found);
+        report.bytes_left_out += content_left + error_left;
+        report.bytes_out = content.len() + error.len() + structured_content.whole().len();
+        found.tell(&mut report);
+        SanitizedAnswer {
+            outcome,
+            content: Body::uncut(content),
+            error: Body::uncut(error),
+            structured_content,
+            report,
+            written_by,
+            unannounced: [content_left, error_left],
+        }
     }
 
     /// Goes first: what does not parse joins the content, and is sanitized with it as one text, so that nothing
-    /// can be split between the two. Says whether a notice took its place.
-    fn structured(&self, answer: &mut Answer, tally: &mut Tally, report: &mut Report) -> bool {
-        let json = std::mem::take(&mut answer.structured_content);
+    /// can be split between the two.
+    fn structured(
+        &self,
+        json: Raw<'static>,
+        content: &mut Raw<'static>,
+        found: &mut Findings,
+        report: &mut Report,
+    ) -> Body {
         if json.is_empty() {
-            return false;
+            return Body::default();
         }
         if json.len() > self.coarse_bytes {
             report.bytes_left_out += json.len();
-            answer.structured_content = structured_notice(json.len(), self.coarse_bytes);
-            return true;
+            return structured_notice(json.len(), self.coarse_bytes);
         }
-        // Counted apart, so that what was seen of JSON that then turned out to be none is not counted twice.
-        let mut seen = Tally::default();
-        let inert = self.sanitizer.json(&json, &mut seen).map(owned_if_changed);
-        match inert {
-            Some(changed) => {
-                tally.merge(&seen);
-                answer.structured_content = changed.unwrap_or(json);
-            }
-            None => {
-                report.structured_as_text = true;
-                if !answer.content.is_empty() {
-                    answer.content.push_str("\n\n");
-                }
-                answer.content.push_str(&json);
-            }
+        if let Some(inert) = found.json(&self.sanitizer, &json) {
+            return Body::uncut(inert);
         }
-        false
+        report.structured_as_text = true;
+        *content = if content.is_empty() {
+            json
+        } else {
+            Raw::from([content.expose(), "\n\n", json.expose()].concat())
+        };
+        Body::default()
     }
 
     /// Makes one text inert, after the coarse cut, and says how much that left out.
-    fn text(&self, text: &mut String, tally: &mut Tally) -> usize {
-        let keep = prefix(text, self.coarse_bytes).len();
-        let left_out = text.len() - keep;
-        text.truncate(keep);
-        if let Some(inert) = owned_if_changed(self.sanitizer.text(text, tally)) {
-            *text = inert;
+    fn text(&self, mut text: Raw<'static>, found: &mut Findings) -> (Sanitized, usize) {
+        if text.is_empty() {
+            return Default::default();
         }
-        left_out
+        if text.expose().starts_with(BYTE_ORDER_MARK) {
+            text = Raw::from(text.expose().trim_start_matches(BYTE_ORDER_MARK).to_owned());
+        }
+        let left_out = text.truncate(self.coarse_bytes);
+        (found.text(&self.sanitizer, text), left_out)
     }
 }
 
-/// Clean text comes back borrowed and needs no copy.
-fn owned_if_changed(text: Cow<'_, str>) -> Option<String> {
-    match text {
-        Cow::Borrowed(_) => None,
-        Cow::Owned(changed) => Some(changed),
+/// What was made inert and what was noticed in the texts that went through. The one place where the guard hands text to
+/// the sanitizer.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    tally: Tally,
+    flags: Flags,
+}
+
+impl Findings {
+    pub(crate) fn text(&mut self, sanitizer: &Sanitizer, raw: Raw<'_>) -> Sanitized {
+        self.flags.merge(sanitizer.flags(raw.expose()));
+        sanitizer.sanitize(raw, &mut self.tally)
+    }
+
+    /// None if it is no JSON to be had in full. Then nothing is counted, because it will be as text.
+    pub(crate) fn json(&mut self, sanitizer: &Sanitizer, raw: &Raw<'_>) -> Option<Sanitized> {
+        let mut seen = Tally::default();
+        let inert = sanitizer.sanitize_json(raw.expose(), &mut seen)?;
+        self.tally.merge(&seen);
+        self.flags.merge(sanitizer.flags(raw.expose()));
+        Some(inert)
+    }
+
+    pub(crate) fn tell(&self, report: &mut Report) {
+        report.note(&self.tally, self.flags);
     }
 }
 

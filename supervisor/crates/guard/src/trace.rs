@@ -18,9 +18,17 @@
 //! | `talon_guard_truncated_total` | plugin | answers of which a size limit left something out |
 //! | `talon_guard_structured_as_text_total` | plugin | structured content that did not parse |
 //! | `talon_guard_neutralised_total` | plugin, family | control syntax made inert |
+//! | `talon_guard_neutralised_kinds_total` | plugin, family, kind | the same in more detail |
+//! | `talon_guard_flagged_total` | plugin, flag | answers in which something was noticed and left as it is |
+//! | `talon_guard_tainted_total` | plugin | calls whose arguments carried what a plugin had said |
+//! | `talon_guard_paged_total` | plugin | answers that are kept for reading on |
+//! | `talon_guard_quarantines_total` | plugin | how often the plugin was quarantined |
+//! | `talon_guard_quarantined` | plugin | 1 while it is |
 //!
-//! Every label is bounded: `plugin` is a name from the configuration, never from a call, `outcome`, `reason` and
-//! `family` are closed sets. The action is in the span and in no label: a caller can make up actions, and a
+//! The last two are recorded by [`quarantine`](crate::quarantine).
+//!
+//! Every label is bounded: `plugin` is a name from the configuration, never from a call, `outcome`, `reason`,
+//! `family`, `kind` and `flag` are closed sets. The action is in the span and in no label: a caller can make up actions, and a
 //! plugin may declare hundreds. The series are registered when the layer is made; with no recorder installed by
 //! then, recording costs nothing, and one installed later sees only the families.
 
@@ -36,9 +44,10 @@ use tower_layer::Layer;
 use tower_service::Service;
 use tracing::Span;
 
-use crate::answer::{Outcome, Report};
+use crate::answer::Outcome;
 use crate::call::Call;
 use crate::reason;
+use crate::report::Report;
 use crate::text::prefix;
 use crate::wrap::Guarded;
 
@@ -67,6 +76,20 @@ pub fn describe() {
     counter!("talon_guard_truncated_total", Unit::Count, "Answers of which a size limit left something out");
     counter!("talon_guard_structured_as_text_total", Unit::Count, "Structured content that did not parse");
     counter!("talon_guard_neutralised_total", Unit::Count, "Control syntax made inert, by family");
+    counter!(
+        "talon_guard_neutralised_kinds_total",
+        Unit::Count,
+        "Control syntax made inert, by family and kind"
+    );
+    counter!("talon_guard_flagged_total", Unit::Count, "Answers in which something was noticed, by what");
+    counter!(
+        "talon_guard_tainted_total",
+        Unit::Count,
+        "Calls whose arguments carried what a plugin had said"
+    );
+    counter!("talon_guard_paged_total", Unit::Count, "Answers that are kept for reading on");
+    counter!("talon_guard_quarantines_total", Unit::Count, "How often a plugin was quarantined");
+    metrics::describe_gauge!("talon_guard_quarantined", Unit::Count, "1 while the plugin is quarantined");
 }
 
 /// Makes [`Trace`] services.
@@ -215,6 +238,8 @@ struct Meters {
     bytes_left_out: Counter,
     truncated: Counter,
     structured_as_text: Counter,
+    tainted: Counter,
+    paged: Counter,
 }
 
 impl Meters {
@@ -247,6 +272,8 @@ impl Meters {
             bytes_left_out: counter("talon_guard_bytes_left_out_total"),
             truncated: counter("talon_guard_truncated_total"),
             structured_as_text: counter("talon_guard_structured_as_text_total"),
+            tainted: counter("talon_guard_tainted_total"),
+            paged: counter("talon_guard_paged_total"),
             plugin,
         }
     }
@@ -266,12 +293,26 @@ impl Meters {
         self.bytes_in.increment(report.bytes_in as u64);
         self.bytes_out.increment(report.bytes_out as u64);
         self.bytes_left_out.increment(report.bytes_left_out as u64);
-        self.truncated.increment(u64::from(report.bytes_left_out > 0));
+        self.truncated.increment(u64::from(report.truncated()));
         self.structured_as_text.increment(u64::from(report.structured_as_text));
+        self.tainted.increment(u64::from(!report.tainted_by.is_empty()));
+        self.paged.increment(u64::from(report.page.is_some()));
         // The rare case: most answers hold no control syntax.
+        if report.neutralised.is_empty() && report.flags.is_empty() {
+            return;
+        }
+        let plugin = ("plugin", self.plugin.clone());
         for (family, count) in &report.neutralised {
-            let labels = [("plugin", self.plugin.clone()), ("family", (*family).to_owned())];
+            let labels = [plugin.clone(), ("family", (*family).to_owned())];
             metrics::counter!("talon_guard_neutralised_total", &labels).increment(u64::from(*count));
+        }
+        for ((family, kind), count) in &report.kinds {
+            let labels = [plugin.clone(), ("family", (*family).to_owned()), ("kind", (*kind).to_owned())];
+            metrics::counter!("talon_guard_neutralised_kinds_total", &labels).increment(u64::from(*count));
+        }
+        for flag in &report.flags {
+            let labels = [plugin.clone(), ("flag", (*flag).to_owned())];
+            metrics::counter!("talon_guard_flagged_total", &labels).increment(1);
         }
     }
 }

@@ -4,6 +4,10 @@
 //! each cut to `max_response_bytes`, between two characters and never through a mark or a token, and a notice
 //! after the cut says how much was left out. Only the notice goes beyond the limit.
 //!
+//! What an answer over the limit looks like is the host's choice ([`Oversize`]): its beginning, or beginning and end with
+//! the notice between them, and then also kept for reading on ([`Pages`]). An error is always cut: its beginning says
+//! what is wrong.
+//!
 //! Structured content is never cut, because half of it is no JSON: what is over the limit is replaced by a JSON
 //! string that says so. A program that expects an object sees at once that this is none.
 
@@ -11,23 +15,40 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
-use talon_sanitize::Sanitizer;
+use talon_sanitize::{Raw, Sanitized, Sanitizer, Tally};
 use tower_layer::Layer;
 use tower_service::Service;
 
+use crate::body::{Body, Part};
 use crate::call::Call;
-use crate::sanitize::{Field, Sanitized};
+use crate::pages::Pages;
+use crate::sanitized::{Field, SanitizedAnswer};
 use crate::text::prefix;
+
+mod excerpt;
 
 /// The most of content and of an error that goes out: 64 KiB, the founding default, some 16 thousand tokens. Set
 /// with [`TruncateLayer::new`].
 pub const DEFAULT_MAX_RESPONSE_BYTES: usize = 64 * 1024;
+
+/// What becomes of content that is over the limit.
+#[derive(Debug, Clone, Default)]
+pub enum Oversize {
+    /// Its beginning is shown.
+    #[default]
+    Cut,
+    /// Its beginning and its end are shown, three to one: tools tend to sum up at the end.
+    Excerpt,
+    /// The same, and all of it is kept in this store; the notice says how to read on.
+    Paged(Pages),
+}
 
 /// Makes [`Truncate`] services.
 #[derive(Debug, Clone)]
 pub struct TruncateLayer {
     max_response_bytes: usize,
     max_structured_bytes: usize,
+    oversize: Oversize,
     sanitizer: Sanitizer,
 }
 
@@ -36,7 +57,12 @@ impl TruncateLayer {
     /// 0 leaves nothing but the notice; there is no "unlimited".
     #[must_use]
     pub fn new(max_response_bytes: usize, sanitizer: Sanitizer) -> Self {
-        Self { max_response_bytes, max_structured_bytes: max_response_bytes, sanitizer }
+        Self {
+            max_response_bytes,
+            max_structured_bytes: max_response_bytes,
+            oversize: Oversize::default(),
+            sanitizer,
+        }
     }
 
     /// Another limit for structured content than for text.
@@ -46,30 +72,52 @@ impl TruncateLayer {
         self
     }
 
-    fn apply(&self, answer: &mut Sanitized) {
-        self.cut(answer, Field::Content);
+    /// What becomes of content that is over the limit.
+    #[must_use]
+    pub fn oversize(mut self, oversize: Oversize) -> Self {
+        self.oversize = oversize;
+        self
+    }
+
+    /// Limits an answer to a call of this plugin out of this scope.
+    pub(crate) fn apply(&self, answer: &mut SanitizedAnswer, scope: &str, plugin: &str) {
+        match &self.oversize {
+            Oversize::Cut => self.cut(answer, Field::Content),
+            Oversize::Excerpt => self.excerpt(answer, None),
+            Oversize::Paged(pages) => self.excerpt(answer, Some((pages, scope, plugin))),
+        }
         self.cut(answer, Field::Error);
-        let structured = answer.structured_content().len();
-        if structured > self.max_structured_bytes && !answer.is_structured_replaced() {
+        let structured = &answer.structured_content;
+        if structured.whole().len() > self.max_structured_bytes && !structured.is_cut() {
             answer.replace_structured(self.max_structured_bytes);
         }
     }
 
-    fn cut(&self, answer: &mut Sanitized, field: Field) {
-        let text = answer.field(field);
-        let keep = if text.len() > self.max_response_bytes {
-            // The sanitizer knows better where, but never gets to exceed the limit or to split a character.
-            prefix(text, self.sanitizer.safe_cut(text, self.max_response_bytes).min(self.max_response_bytes))
-                .len()
-        } else {
-            text.len()
-        };
-        let left_out = text.len() - keep + answer.unannounced(field);
-        if left_out > 0 {
-            let notice = format!("\n[truncated: response exceeded size limit, {left_out} bytes left out]");
-            answer.shorten(field, keep, &notice);
+    /// What has got its notice already is not cut again.
+    fn cut(&self, answer: &mut SanitizedAnswer, field: Field) {
+        let (body, unannounced) = (answer.field(field), answer.unannounced(field));
+        let text = body.whole();
+        if body.is_cut() || (text.len() <= self.max_response_bytes && unannounced == 0) {
+            return;
         }
+        let head = self.head(text, self.max_response_bytes);
+        let left_out = text.len() - head.len();
+        let parts = vec![Part::Text(head), Part::Notice(notice(left_out + unannounced, ""))];
+        answer.replace(field, Body::cut(parts), left_out);
     }
+
+    /// The beginning of a sanitized text.
+    fn head(&self, text: &Sanitized, max_bytes: usize) -> Sanitized {
+        // The sanitizer knows better where, but never gets to exceed the limit or to split a character.
+        let keep = prefix(text, self.sanitizer.safe_cut(text, max_bytes).min(max_bytes));
+        // Unchanged by construction; it is the way to the type.
+        self.sanitizer.sanitize(Raw::from(keep), &mut Tally::default())
+    }
+}
+
+/// Our words in the place of what was left out. `more` says what can be done about it.
+fn notice(left_out: usize, more: &str) -> String {
+    format!("[truncated: response exceeded size limit, {left_out} bytes left out{more}]")
 }
 
 impl<S> Layer<S> for TruncateLayer {
@@ -88,9 +136,9 @@ pub struct Truncate<S> {
 
 impl<S> Service<Call> for Truncate<S>
 where
-    S: Service<Call, Response = Sanitized>,
+    S: Service<Call, Response = SanitizedAnswer>,
 {
-    type Response = Sanitized;
+    type Response = SanitizedAnswer;
     type Error = S::Error;
     type Future = ResponseFuture<S::Future>;
 
@@ -99,7 +147,11 @@ where
     }
 
     fn call(&mut self, call: Call) -> Self::Future {
-        ResponseFuture { future: self.inner.call(call), layer: self.layer.clone() }
+        let (scope, plugin) = match self.layer.oversize {
+            Oversize::Paged(_) => (call.scope.clone(), call.plugin.clone()),
+            Oversize::Cut | Oversize::Excerpt => Default::default(),
+        };
+        ResponseFuture { future: self.inner.call(call), layer: self.layer.clone(), scope, plugin }
     }
 }
 
@@ -109,19 +161,21 @@ pin_project! {
         #[pin]
         future: F,
         layer: TruncateLayer,
+        scope: String,
+        plugin: String,
     }
 }
 
 impl<F, E> Future for ResponseFuture<F>
 where
-    F: Future<Output = Result<Sanitized, E>>,
+    F: Future<Output = Result<SanitizedAnswer, E>>,
 {
-    type Output = Result<Sanitized, E>;
+    type Output = Result<SanitizedAnswer, E>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let mut answer = ready!(this.future.poll(cx))?;
-        this.layer.apply(&mut answer);
+        this.layer.apply(&mut answer, this.scope, this.plugin);
         Poll::Ready(Ok(answer))
     }
 }

@@ -12,20 +12,27 @@
 //! | unknown fields | dropped |
 //! | a field sent twice | the last one counts, as protobuf has it |
 //!
+//! The digest of the message is taken here, once, from the bytes; and here the message is kept for an operator, valid or
+//! not, if the host has a [`RawStore`] for that.
+//!
 //! Control characters and structured content that is no JSON are the sanitizer's business.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::SystemTime;
 
 use pin_project_lite::pin_project;
 use prost::Message as _;
 use talon_proto::plugin::ToolResultResponse;
+use talon_sanitize::Raw;
 use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::answer::{Answer, Outcome, RawAnswer};
 use crate::call::Call;
+use crate::digest::Digest;
 use crate::error::CallError;
+use crate::raw_store::{RawMessage, RawStore};
 use crate::reason;
 use crate::text::Quoted;
 
@@ -52,27 +59,42 @@ impl From<ValidateError> for CallError {
 }
 
 /// Makes [`Validate`] services.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct ValidateLayer;
+#[derive(Debug, Clone)]
+pub struct ValidateLayer {
+    store: RawStore,
+}
+
+impl Default for ValidateLayer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
 
 impl ValidateLayer {
-    /// The layer has no settings.
+    /// A layer that keeps no messages.
     #[must_use]
     pub fn new() -> Self {
-        Self
+        Self::keeping(RawStore::new(0))
+    }
+
+    /// A layer that keeps every message in this store, as it came.
+    #[must_use]
+    pub fn keeping(store: RawStore) -> Self {
+        Self { store }
     }
 }
 
 impl<S> Layer<S> for ValidateLayer {
     type Service = Validate<S>;
     fn layer(&self, inner: S) -> Validate<S> {
-        Validate { inner }
+        Validate { store: self.store.clone(), inner }
     }
 }
 
 /// Accepts valid answers only: see the [module](self).
 #[derive(Debug, Clone)]
 pub struct Validate<S> {
+    store: RawStore,
     inner: S,
 }
 
@@ -91,7 +113,12 @@ where
 
     fn call(&mut self, call: Call) -> Self::Future {
         let call_id = call.id.clone();
-        ResponseFuture { future: self.inner.call(call), call_id }
+        let keeper = self.store.is_on().then(|| Keeper {
+            store: self.store.clone(),
+            plugin: call.plugin.clone(),
+            action: call.action.clone(),
+        });
+        ResponseFuture { future: self.inner.call(call), call_id, keeper }
     }
 }
 
@@ -102,6 +129,28 @@ pin_project! {
         #[pin]
         future: F,
         call_id: String,
+        keeper: Option<Keeper>,
+    }
+}
+
+/// Keeps the message of one call.
+#[derive(Debug)]
+struct Keeper {
+    store: RawStore,
+    plugin: String,
+    action: String,
+}
+
+impl Keeper {
+    fn keep(self, raw: &RawAnswer, digest: Digest, call_id: &str) {
+        self.store.keep(RawMessage {
+            call_id: call_id.to_owned(),
+            plugin: self.plugin,
+            action: self.action,
+            received: SystemTime::now(),
+            digest,
+            message: raw.0.clone(),
+        });
     }
 }
 
@@ -115,11 +164,15 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let raw = ready!(this.future.poll(cx)).map_err(Into::into)?;
-        Poll::Ready(accept(raw, this.call_id).map_err(Into::into))
+        let digest = Digest::of(&raw.0);
+        if let Some(keeper) = this.keeper.take() {
+            keeper.keep(&raw, digest, this.call_id);
+        }
+        Poll::Ready(accept(raw, digest, this.call_id).map_err(Into::into))
     }
 }
 
-fn accept(raw: RawAnswer, call_id: &str) -> Result<Answer, ValidateError> {
+fn accept(raw: RawAnswer, digest: Digest, call_id: &str) -> Result<Answer, ValidateError> {
     let message = ToolResultResponse::decode(raw.0)?;
     if message.call_id != call_id {
         return Err(ValidateError::WrongCallId { expected: call_id.to_owned(), got: message.call_id });
@@ -127,9 +180,11 @@ fn accept(raw: RawAnswer, call_id: &str) -> Result<Answer, ValidateError> {
     let outcome = if message.error.is_empty() { Outcome::Ok } else { Outcome::ToolError };
     Ok(Answer {
         outcome,
-        content: message.content,
-        error: message.error,
-        structured_content: message.structured_content,
+        content: Raw::from(message.content),
+        error: Raw::from(message.error),
+        structured_content: Raw::from(message.structured_content),
+        digest: Some(digest),
+        written_by: None,
     })
 }
 

@@ -1,9 +1,13 @@
 //! What a plugin declares about itself, checked and bounded before anybody else sees it.
 
-use std::collections::BTreeMap;
+mod offered;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use talon_proto::plugin::{Action, PluginCapabilities};
+use talon_sanitize::{Raw, Sanitized};
 
+pub use self::offered::MAX_LEFT_OUT_TOLD;
 use crate::name::PluginName;
 
 /// The most actions of one plugin. A model cannot choose among more, and every one is listed to it.
@@ -23,6 +27,8 @@ pub const MAX_MESSAGE_BYTES: usize = 4 << 20;
 /// The most protobuf fields in that message. An empty field costs two bytes on the wire and a hundred in
 /// memory, so the size alone does not bound what decoding allocates.
 const MAX_FIELDS: usize = 100_000;
+/// How much is kept of the words in which a declaration is said not to be decodable.
+const MAX_DECODE_ERROR_BYTES: usize = 400;
 /// The longest name of a plugin or action.
 const MAX_DECLARED_NAME_LEN: usize = 64;
 
@@ -30,13 +36,14 @@ const MAX_DECLARED_NAME_LEN: usize = 64;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Capability {
     /// The name under which it declared itself, which it sees on the wire; the configured name if it gave none.
-    pub declared_name: String,
-    /// What it says it is for. Text of the plugin, not to be trusted.
-    pub description: String,
-    /// Its actions by name.
+    pub declared_name: DeclaredName,
+    /// The actions that it offers, by name. Their names and those of their parameters are shown as they are declared;
+    /// every other text in them is the plugin's own.
     pub actions: BTreeMap<String, Action>,
-    /// All that it said.
+    /// All that it said, but for the actions that are left out. No text in it was sanitized.
     pub raw: PluginCapabilities,
+    /// Why actions are left out, a sentence for each, at most [`MAX_LEFT_OUT_TOLD`] and one that counts the rest.
+    pub left_out: Vec<Sanitized>,
 }
 
 /// Why a plugin's declaration is refused. The texts end with what its author has to change.
@@ -45,7 +52,7 @@ pub struct Capability {
 pub enum CapabilityError {
     /// Not the message it should be.
     #[error("its capabilities are not the message of opentalon.plugin.v1: {0}")]
-    NotDecodable(String),
+    NotDecodable(Sanitized),
     /// A name that models and wires do not take.
     #[error(
         "{what} {shown:?} is no name: use 1 to {MAX_DECLARED_NAME_LEN} characters of a-z, A-Z, 0-9, '_' and '-'"
@@ -54,7 +61,7 @@ pub enum CapabilityError {
         /// Whose name.
         what: &'static str,
         /// The name, cut.
-        shown: String,
+        shown: Sanitized,
     },
     /// Two actions or parameters with one name.
     #[error("it declares {what} {name:?} twice: give each its own name")]
@@ -62,7 +69,7 @@ pub enum CapabilityError {
         /// What.
         what: &'static str,
         /// Its name, cut.
-        name: String,
+        name: Sanitized,
     },
     /// More than we take.
     #[error("it declares {what} of {count}, and at most {limit} are taken: declare less")]
@@ -76,8 +83,8 @@ pub enum CapabilityError {
     },
 }
 
-fn shown(text: &str) -> String {
-    text.chars().take(MAX_DECLARED_NAME_LEN + 1).collect()
+fn shown(text: &str) -> Sanitized {
+    Raw::from(text).line_within(MAX_DECLARED_NAME_LEN)
 }
 
 fn check_name(what: &'static str, name: &str) -> Result<(), CapabilityError> {
@@ -101,8 +108,8 @@ impl Capability {
         at_most("a message", message.len(), MAX_MESSAGE_BYTES)?;
         let mut fields = 0;
         count_fields(message, Shape::Capabilities, &mut fields)?;
-        let raw = <PluginCapabilities as prost::Message>::decode(message)
-            .map_err(|e| CapabilityError::NotDecodable(e.to_string()))?;
+        let raw =
+            <PluginCapabilities as prost::Message>::decode(message).map_err(|error| not_decodable(&error))?;
         Self::check(raw, configured)
     }
 
@@ -110,23 +117,53 @@ impl Capability {
     ///
     /// # Errors
     /// [`CapabilityError`].
-    pub fn check(raw: PluginCapabilities, configured: &PluginName) -> Result<Self, CapabilityError> {
+    pub fn check(mut raw: PluginCapabilities, configured: &PluginName) -> Result<Self, CapabilityError> {
         let declared_name =
             if raw.name.is_empty() { configured.as_str().to_owned() } else { raw.name.clone() };
-        check_name("its own name", &declared_name)?;
+        let declared_name = DeclaredName::new(declared_name)?;
         at_most("a description", raw.description.len(), MAX_DESCRIPTION_BYTES)?;
         at_most("a number of actions", raw.actions.len(), MAX_ACTIONS)?;
         at_most("a number of glossary entries", raw.glossary.len(), MAX_KNOWLEDGE_ENTRIES)?;
         at_most("a number of knowledge articles", raw.knowledge_articles.len(), MAX_KNOWLEDGE_ENTRIES)?;
-        let mut actions = BTreeMap::new();
+        let mut names = BTreeSet::new();
         for action in &raw.actions {
             check_action(action)?;
-            if actions.insert(action.name.clone(), action.clone()).is_some() {
+            if !names.insert(action.name.as_str()) {
                 return Err(CapabilityError::Duplicate { what: "action", name: shown(&action.name) });
             }
         }
-        Ok(Self { declared_name, description: raw.description.clone(), actions, raw })
+        let left_out = offered::leave_out(&mut raw.actions);
+        let actions = raw.actions.iter().map(|action| (action.name.clone(), action.clone())).collect();
+        Ok(Self { declared_name, actions, raw, left_out })
     }
+}
+
+/// The name that a plugin gave itself: 1 to 64 characters of a-z, A-Z, 0-9, '_' and '-'. It travels back to the plugin;
+/// whom calls reach is decided by the configured name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeclaredName(String);
+
+impl DeclaredName {
+    fn new(name: String) -> Result<Self, CapabilityError> {
+        check_name("its own name", &name)?;
+        Ok(Self(name))
+    }
+
+    /// For the wire, and for looking it up.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// For people.
+    #[must_use]
+    pub fn shown(&self) -> Sanitized {
+        Raw::from(self.as_str()).line()
+    }
+}
+
+fn not_decodable(error: &prost::DecodeError) -> CapabilityError {
+    CapabilityError::NotDecodable(Raw::of(error).line_within(MAX_DECODE_ERROR_BYTES))
 }
 
 fn check_action(action: &Action) -> Result<(), CapabilityError> {
@@ -137,10 +174,10 @@ fn check_action(action: &Action) -> Result<(), CapabilityError> {
     for name in &action.inject_context_args {
         at_most("a context argument's name", name.len(), MAX_PARAMETER_NAME_BYTES)?;
     }
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     for parameter in &action.parameters {
         if parameter.name.is_empty() {
-            return Err(CapabilityError::BadName { what: "parameter", shown: String::new() });
+            return Err(CapabilityError::BadName { what: "parameter", shown: Sanitized::default() });
         }
         at_most("a parameter's name", parameter.name.len(), MAX_PARAMETER_NAME_BYTES)?;
         at_most("a parameter's type", parameter.r#type.len(), MAX_PARAMETER_NAME_BYTES)?;
@@ -178,7 +215,7 @@ impl Shape {
 fn count_fields(mut message: &[u8], shape: Shape, count: &mut usize) -> Result<(), CapabilityError> {
     use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
 
-    let broken = |e: prost::DecodeError| CapabilityError::NotDecodable(e.to_string());
+    let broken = |error: prost::DecodeError| not_decodable(&error);
     while !message.is_empty() {
         *count += 1;
         at_most("a number of fields", *count, MAX_FIELDS)?;
@@ -189,7 +226,7 @@ fn count_fields(mut message: &[u8], shape: Shape, count: &mut usize) -> Result<(
                 let (inner, rest) = usize::try_from(length)
                     .ok()
                     .and_then(|length| message.split_at_checked(length))
-                    .ok_or_else(|| CapabilityError::NotDecodable("it ends too early".to_owned()))?;
+                    .ok_or_else(|| CapabilityError::NotDecodable("it ends too early".into()))?;
                 count_fields(inner, inner_shape, count)?;
                 message = rest;
             }
@@ -222,14 +259,14 @@ mod tests {
     #[test]
     fn an_ordinary_declaration_is_taken() {
         let capability = declared(vec![action("greet"), action("part-with_1")]).unwrap();
-        assert_eq!(capability.declared_name, "p");
+        assert_eq!(capability.declared_name.as_str(), "p");
         assert_eq!(capability.actions.keys().collect::<Vec<_>>(), ["greet", "part-with_1"]);
     }
 
     #[test]
     fn without_a_name_it_has_the_configured_one() {
         let capability = Capability::decode(b"", &configured()).unwrap();
-        assert_eq!(capability.declared_name, "configured");
+        assert_eq!(capability.declared_name.as_str(), "configured");
     }
 
     #[test]

@@ -29,12 +29,16 @@ impl Common {
     pub(crate) fn set_capability(&self, capability: Arc<Capability>) {
         let name = &self.spec.name;
         let known = self.capability.load();
-        if known.as_ref().is_some_and(|known| known.raw == capability.raw) {
+        let same = |known: &Capability| known.raw == capability.raw && known.left_out == capability.left_out;
+        if known.as_deref().is_some_and(same) {
             return;
         }
         let actions = capability.actions.len();
-        if let Some(note) = self.declared.declare(name, &capability.declared_name) {
-            tracing::warn!(plugin = %name, note, "declared name");
+        if let Some(note) = self.declared.declare(name, capability.declared_name.as_str()) {
+            tracing::warn!(plugin = %name, "{note}");
+        }
+        for note in &capability.left_out {
+            tracing::warn!(plugin = %name, "{note}");
         }
         self.capability.store(Some(capability));
         self.changes.send_modify(|count| *count = count.wrapping_add(1));

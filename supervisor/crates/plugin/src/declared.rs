@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::name::PluginName;
+use talon_sanitize::{Sanitized, inert};
 
 /// Which plugin declared which name; shared by a registry and its plugins.
 #[derive(Debug, Clone, Default)]
@@ -26,19 +27,21 @@ impl DeclaredNames {
     }
 
     /// Keeps what a plugin declared; returns a note if it is another's name.
-    pub(crate) fn declare(&self, plugin: &PluginName, declared: &str) -> Option<String> {
+    pub(crate) fn declare(&self, plugin: &PluginName, declared: &str) -> Option<Sanitized> {
         self.table().insert(plugin.clone(), Some(declared.to_owned()));
         self.note(plugin)
     }
 
     /// What an operator should know about the name that a plugin declared.
-    pub(crate) fn note(&self, plugin: &PluginName) -> Option<String> {
+    pub(crate) fn note(&self, plugin: &PluginName) -> Option<Sanitized> {
         let table = self.table();
         let declared = table.get(plugin)?.as_deref()?;
         let other = table.keys().find(|other| *other != plugin && other.as_str() == declared)?;
-        Some(format!(
-            "it calls itself {other:?}, as another plugin is named; calls for {other} go to that one, calls for \
-             {plugin} come here"
+        Some(inert!(
+            "it calls itself \"{other}\", as another plugin is named; calls for {other} go to that one, calls for \
+             {plugin} come here",
+            other = other,
+            plugin = plugin,
         ))
     }
 

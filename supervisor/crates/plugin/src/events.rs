@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
+use talon_sanitize::{Raw, Sanitized};
 use tokio::sync::broadcast;
 
 use crate::name::PluginName;
@@ -13,7 +14,7 @@ use crate::name::PluginName;
 /// changes for each of a hundred plugins. A listener sees the loss as a gap in the sequence numbers.
 pub const CAPACITY: usize = 4096;
 
-/// The longest message of an event, in bytes; a longer one is cut.
+/// The longest message of an event, and the longest field, in bytes; a longer one is cut.
 pub const MAX_MESSAGE_BYTES: usize = 4096;
 
 /// What kind of event it is.
@@ -31,6 +32,8 @@ pub enum EventKind {
     CapabilitiesChanged,
     /// A plugin was refused.
     Refused,
+    /// A plugin's answers held too much control syntax; told by the door: `neutralised`.
+    Quarantined,
     /// A plugin logged more than it may: `dropped`.
     LogLinesDropped,
     /// About the supervisor itself.
@@ -48,6 +51,7 @@ impl EventKind {
             Self::HealthFailed => "health_failed",
             Self::CapabilitiesChanged => "capabilities_changed",
             Self::Refused => "refused",
+            Self::Quarantined => "quarantined",
             Self::LogLinesDropped => "log_lines_dropped",
             Self::Supervisor => "supervisor",
         }
@@ -73,10 +77,10 @@ pub struct Event {
     pub instance: Option<u32>,
     /// What kind.
     pub kind: EventKind,
-    /// One sentence. It may hold text of the plugin, so it is not to be shown unsanitized.
-    pub message: String,
+    /// One sentence of at most [`MAX_MESSAGE_BYTES`]; what it quotes is sanitized.
+    pub message: Sanitized,
     /// The same for programs; the keys are listed with [`EventKind`].
-    pub fields: BTreeMap<&'static str, String>,
+    pub fields: BTreeMap<&'static str, Sanitized>,
 }
 
 /// The sending end, shared by everybody who has something to tell. Cheap to clone.
@@ -102,11 +106,7 @@ impl Events {
 
     /// Tells an event. Never waits, whether somebody listens or not.
     pub fn emit(&self, event: NewEvent) {
-        let NewEvent { plugin, instance, kind, mut message, fields } = event;
-        if message.len() > MAX_MESSAGE_BYTES {
-            message.truncate(message.floor_char_boundary(MAX_MESSAGE_BYTES));
-            message.push('…');
-        }
+        let NewEvent { plugin, instance, kind, message, fields } = event;
         // The lock is held over the sending too, so that events arrive in the order of their numbers.
         let mut sequence = self.sequence.lock().unwrap_or_else(PoisonError::into_inner);
         *sequence += 1;
@@ -129,15 +129,16 @@ pub struct NewEvent {
     plugin: Option<PluginName>,
     instance: Option<u32>,
     kind: EventKind,
-    message: String,
-    fields: BTreeMap<&'static str, String>,
+    message: Sanitized,
+    fields: BTreeMap<&'static str, Sanitized>,
 }
 
 impl NewEvent {
-    /// An event about nobody in particular.
+    /// An event about nobody in particular. The message may quote whomever it likes: it is sanitized here.
     #[must_use]
-    pub fn new(kind: EventKind, message: impl Into<String>) -> Self {
-        Self { plugin: None, instance: None, kind, message: message.into(), fields: BTreeMap::new() }
+    pub fn new<'t>(kind: EventKind, message: impl Into<Raw<'t>>) -> Self {
+        let message = message.into().line_within(MAX_MESSAGE_BYTES);
+        Self { plugin: None, instance: None, kind, message, fields: BTreeMap::new() }
     }
 
     /// About this plugin.
@@ -154,10 +155,10 @@ impl NewEvent {
         self
     }
 
-    /// One more field for programs.
+    /// One more field for programs, of at most [`MAX_MESSAGE_BYTES`]; sanitized here as well.
     #[must_use]
-    pub fn field(mut self, key: &'static str, value: impl ToString) -> Self {
-        self.fields.insert(key, value.to_string());
+    pub fn field(mut self, key: &'static str, value: impl fmt::Display) -> Self {
+        self.fields.insert(key, Raw::of(value).line_within(MAX_MESSAGE_BYTES));
         self
     }
 }

@@ -3,16 +3,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use talon_sanitize::Sanitized;
 use tokio::time::Instant;
 
 /// One call, ready for the wire.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct ExecuteRequest {
     /// The message as the plugin gets it; its `plugin` field is the declared name.
     pub message: talon_proto::plugin::ToolCallRequest,
     /// After this instant nobody waits any more. `None` waits as long as the plugin lives; the guard's deadline
     /// layer always sets one.
     pub deadline: Option<Instant>,
+    /// The operator's timeout for such calls, if it is what sets this deadline. Only then can the plugin be killed for
+    /// ignoring it (`kill_overdue_after`): otherwise whoever may call could kill plugins by being in a hurry. What a
+    /// call waited elsewhere is not held against the plugin either, or callers could kill it by queueing: it is
+    /// given this time, from when it gets the call, before it is judged.
+    pub configured_timeout: Option<Duration>,
 }
 
 /// How many characters of a plugin's own error message are kept: enough for a sentence or two, and little
@@ -28,7 +34,7 @@ pub enum ExecuteError {
     #[error("the plugin died during the call ({exit})")]
     Died {
         /// How it ended: "exit code 3", "killed by SIGSEGV".
-        exit: String,
+        exit: Sanitized,
         /// Whether it is being started again.
         restarting: bool,
     },
@@ -36,7 +42,7 @@ pub enum ExecuteError {
     #[error("the plugin is not available: {reason}")]
     Unavailable {
         /// Why; for operators it ends with what to do next.
-        reason: String,
+        reason: Sanitized,
         /// Whether it is expected back without an operator.
         retryable: bool,
     },
@@ -60,15 +66,15 @@ pub enum ExecuteError {
     Status {
         /// Its code.
         code: tonic::Code,
-        /// Its message, cut to [`MAX_STATUS_MESSAGE_CHARS`] characters; text of the plugin, so not to be trusted.
-        message: String,
+        /// Its message, cut to [`MAX_STATUS_MESSAGE_CHARS`] characters.
+        message: Sanitized,
     },
     /// The connection broke, or an HTTP/2 stream was reset, while the plugin lived on.
     #[error("the connection to the plugin failed: {0}")]
     Transport(#[source] Arc<dyn std::error::Error + Send + Sync>),
     /// What came back is no gRPC message.
     #[error("the plugin's answer is not gRPC: {0}")]
-    NotDecodable(String),
+    NotDecodable(Sanitized),
 }
 
 impl ExecuteError {

@@ -12,6 +12,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 use crate::spec::Dialect;
+use talon_sanitize::{Raw, Sanitized};
 
 /// The longest handshake line, in bytes. 4 KiB is four times the longest there is, one with a certificate.
 pub const MAX_LINE_BYTES: usize = 4 << 10;
@@ -20,7 +21,7 @@ pub const MAX_LINE_BYTES: usize = 4 << 10;
 pub const CORE_VERSION: u32 = 1;
 
 /// How much of a line is shown in an error.
-const SHOWN_BYTES: usize = 200;
+pub(crate) const SHOWN_BYTES: usize = 200;
 
 /// The shortest text that is taken for a certificate. Old programs put other short things there, and go-plugin's
 /// own host looks no closer either.
@@ -52,7 +53,7 @@ pub enum Address {
     Tcp(SocketAddr),
 }
 
-/// Why a line is no handshake. Lines of the plugin are shown bounded and without control characters.
+/// Why a line is no handshake. Lines of the plugin are shown bounded and sanitized.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HandshakeError {
@@ -60,13 +61,13 @@ pub enum HandshakeError {
     #[error("not a handshake line: {shown:?}")]
     Stray {
         /// The line.
-        shown: String,
+        shown: Sanitized,
     },
     /// Longer than [`MAX_LINE_BYTES`].
     #[error("its handshake line is longer than {MAX_LINE_BYTES} bytes: {shown:?}")]
     TooLong {
         /// Its beginning.
-        shown: String,
+        shown: Sanitized,
     },
     /// It begins as a handshake and is none.
     #[error(
@@ -75,7 +76,7 @@ pub enum HandshakeError {
     )]
     Malformed {
         /// The line.
-        shown: String,
+        shown: Sanitized,
         /// What is wrong.
         problem: &'static str,
     },
@@ -86,7 +87,7 @@ pub enum HandshakeError {
     )]
     CoreVersion {
         /// The plugin's, as it wrote it.
-        theirs: String,
+        theirs: Sanitized,
     },
     /// An application protocol version that was not offered.
     #[error(
@@ -104,7 +105,7 @@ pub enum HandshakeError {
     #[error("it speaks {shown:?}, and only grpc is supported: serve it with GRPCServer set")]
     Protocol {
         /// The protocol, where it names none: "netrpc (the default)".
-        shown: String,
+        shown: Sanitized,
     },
     /// Not the dialect that its configuration says.
     #[error(
@@ -131,9 +132,9 @@ fn list(versions: &[u32]) -> String {
     versions.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// A line for an error: its beginning, without control characters.
-pub(crate) fn shown(line: &str) -> String {
-    crate::visible::visible(line, SHOWN_BYTES)
+/// A line for an error: its beginning, sanitized.
+pub(crate) fn shown(line: &str) -> Sanitized {
+    Raw::from(line).line_within(SHOWN_BYTES)
 }
 
 /// Reads one line that a plugin printed.
@@ -189,7 +190,7 @@ fn go_plugin(
     match next() {
         Some("grpc") => {}
         None | Some("") => {
-            return Err(HandshakeError::Protocol { shown: "netrpc (the default)".to_owned() });
+            return Err(HandshakeError::Protocol { shown: "netrpc (the default)".into() });
         }
         Some(other) => return Err(HandshakeError::Protocol { shown: shown(other) }),
     }

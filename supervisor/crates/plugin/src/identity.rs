@@ -17,6 +17,7 @@ use talon_jail::Identity;
 
 use crate::name::PluginName;
 use crate::settings::SetupError;
+use talon_sanitize::Raw;
 
 const FILE: &str = "identities.json";
 const LOCK_FILE: &str = "identities.lock";
@@ -152,10 +153,7 @@ impl Identities {
         let mut owners = BTreeMap::new();
         for (name, uid) in &stored.plugins {
             if PluginName::new(name).is_err() || *uid == 0 || *uid == u32::MAX {
-                return Err(damaged(format!(
-                    "it gives uid {uid} to {:?}",
-                    crate::visible::visible(name, 100)
-                )));
+                return Err(damaged(format!("it gives uid {uid} to {:?}", Raw::from(name).line_within(100))));
             }
             if let Some(other) = owners.insert(*uid, name) {
                 return Err(damaged(format!("it gives uid {uid} to both {other} and {name}")));

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use bytes::Bytes;
+use talon_sanitize::{Sanitized, inert};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
@@ -27,7 +28,7 @@ pub(crate) struct View {
     pub(crate) desired: Desired,
     /// Whether it is ready or becomes so without an operator: a call may wait for it.
     pub(crate) coming: bool,
-    pub(crate) reason: Option<String>,
+    pub(crate) reason: Option<Sanitized>,
     /// Deaths within the window, as of the last event.
     pub(crate) deaths: u32,
     pub(crate) generation: u64,
@@ -144,7 +145,7 @@ impl Pool {
             return Ok(flight);
         }
         let _waiting = Waiting::enter(&self.waiting).ok_or_else(|| ExecuteError::Unavailable {
-            reason: format!("{MAX_WAITING_CALLS} calls wait for it already"),
+            reason: inert!("{} calls wait for it already", MAX_WAITING_CALLS),
             retryable: true,
         })?;
         let give_up = Instant::now() + self.ready_wait;
@@ -159,7 +160,7 @@ impl Pool {
             }
             if !matches!(timeout_at(give_up, changes.changed()).await, Ok(Ok(()))) {
                 return Err(ExecuteError::Unavailable {
-                    reason: format!("not ready after {}: {}", span(self.ready_wait), self.why_not_ready()),
+                    reason: inert!("not ready after {}: {}", span(self.ready_wait), self.why_not_ready()),
                     retryable: true,
                 });
             }
@@ -182,13 +183,13 @@ impl Pool {
     }
 
     /// The state that matters most to a caller, and its reason.
-    fn why_not_ready(&self) -> String {
+    fn why_not_ready(&self) -> Sanitized {
         let views = self.views();
         let view = summary(&views);
         match (&view.reason, view.state) {
-            (Some(reason), state) => format!("{state}: {reason}"),
-            (None, State::Discovered) => format!("not started; `talon plugin start {}` starts it", self.name),
-            (None, state) => state.to_string(),
+            (Some(reason), state) => inert!("{}: {}", state, reason),
+            (None, State::Discovered) => inert!("not started; `talon plugin start {}` starts it", self.name),
+            (None, state) => inert!("{}", state),
         }
     }
 }
@@ -239,18 +240,18 @@ impl Executor {
     ///
     /// While the plugin starts, restarts or recovers, the call waits for it up to its `ready_wait` and its own
     /// deadline. Once it is on its way it is never repeated: whether an action took effect before a death is
-    /// not known. Dropping the future cancels the call on the wire.
+    /// not known. Dropping the future cancels the call on the wire. An answer that comes after the deadline reaches
+    /// nobody; what its stream is kept for then is said with `kill_overdue_after`.
     ///
     /// # Errors
     /// [`ExecuteError`]; at once when the plugin is stopped, failed or dies during the call.
     pub async fn execute(&self, request: ExecuteRequest) -> Result<Bytes, ExecuteError> {
-        let ExecuteRequest { message, deadline } = request;
         let began = Instant::now();
         let call = async {
-            let flight = self.pool.acquire(deadline).await?;
-            flight.execute(&message, deadline, self.pool.max_message_bytes).await
+            let flight = self.pool.acquire(request.deadline).await?;
+            flight.execute(&request, self.pool.max_message_bytes).await
         };
-        match deadline {
+        match request.deadline {
             None => call.await,
             Some(deadline) => match timeout_at(deadline, call).await {
                 Ok(Err(ExecuteError::TimedOut { .. })) | Err(_) => {

@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use talon_proto::plugin::ToolCallRequest;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::execute::ExecuteError;
+use crate::execute::{ExecuteError, ExecuteRequest};
 use crate::lifecycle::event::CallsEnd;
-use crate::seam::Wire;
+use crate::overdue::{Overdue, Watched};
+use crate::seam::{Sent, Wire};
 
 /// How long a call whose connection broke waits for the news that its process died: the kernel closes a dying
 /// process's sockets shortly before its exit is told. Without such news the call fails as a broken connection.
@@ -29,6 +29,9 @@ pub(crate) struct Live {
     answered: AtomicU64,
     ended: CancellationToken,
     how: OnceLock<CallsEnd>,
+    generation: u64,
+    /// Where calls go whose deadline passed; `None` lets go of them at once.
+    overdue: Option<mpsc::Sender<Overdue>>,
 }
 
 struct Calls {
@@ -39,7 +42,11 @@ struct Calls {
 }
 
 impl Live {
-    pub(crate) fn new(client: Arc<dyn Wire>) -> Self {
+    pub(crate) fn new(
+        client: Arc<dyn Wire>,
+        generation: u64,
+        overdue: Option<mpsc::Sender<Overdue>>,
+    ) -> Self {
         Self {
             client,
             calls: Mutex::new(Calls { open: true, next_ticket: 0, deadlines: BTreeMap::new() }),
@@ -47,6 +54,8 @@ impl Live {
             answered: AtomicU64::new(0),
             ended: CancellationToken::new(),
             how: OnceLock::new(),
+            generation,
+            overdue,
         }
     }
 
@@ -125,19 +134,31 @@ pub(crate) struct InFlight {
 
 impl InFlight {
     /// Makes the call. It ends at once when its process does; what the plugin might answer afterwards belongs
-    /// to a connection that this call alone listened to, so it reaches nobody.
+    /// to a stream that this call alone listened to, so it reaches nobody. Neither does what comes after the deadline.
     pub(crate) async fn execute(
         &self,
-        message: &ToolCallRequest,
-        deadline: Option<Instant>,
+        request: &ExecuteRequest,
         max_message_bytes: usize,
     ) -> Result<Bytes, ExecuteError> {
+        let ExecuteRequest { message, deadline, configured_timeout } = request;
         let live = &self.live;
+        let began = Instant::now();
+        let Sent { answer, rest } = live.client.execute(message, *deadline, max_message_bytes);
+        let mut watched = Watched::new(message, rest);
+        if let (Some(to), Some(deadline), Some(timeout)) = (&live.overdue, *deadline, *configured_timeout) {
+            watched.hand_over(to, live.generation, deadline, deadline.max(began + timeout));
+        }
         let answer = tokio::select! {
             biased;
-            answer = live.client.execute(message, deadline, max_message_bytes) => answer,
-            end = live.ended() => return Err(end),
+            answer = answer => answer,
+            end = live.ended() => {
+                watched.let_go();
+                return Err(end);
+            }
         };
+        if !matches!(answer, Err(ExecuteError::TimedOut { .. })) {
+            watched.let_go();
+        }
         match answer {
             Err(ExecuteError::Transport(cause)) => {
                 match tokio::time::timeout(EXIT_NEWS_WAIT, live.ended()).await {
@@ -148,7 +169,13 @@ impl InFlight {
             Err(error @ ExecuteError::TimedOut { .. }) => Err(error),
             answer => {
                 live.answered.fetch_add(1, Ordering::Relaxed);
-                answer
+                // On a busy machine it may be found late that both have come, the answer and the deadline.
+                match deadline {
+                    Some(deadline) if Instant::now() > *deadline => {
+                        Err(ExecuteError::TimedOut { waited: began.elapsed() })
+                    }
+                    _ => answer,
+                }
             }
         }
     }

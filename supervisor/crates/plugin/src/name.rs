@@ -10,31 +10,41 @@ pub const MAX_NAME_LEN: usize = 64;
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PluginName(Arc<str>);
 
+/// The name under which the supervisor's own actions are called (`talon.read_more`). No plugin can have it, so nobody can
+/// take a plugin's action for one of them.
+pub const RESERVED_NAME: &str = "talon";
+
 /// Why a text is no plugin name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{shown:?} is not a plugin name: use 1 to {MAX_NAME_LEN} characters of a-z, 0-9 and '-', the first not '-'"
-)]
-pub struct BadName {
-    /// The text, cut to a bounded length.
-    shown: String,
+pub enum BadName {
+    /// It does not match the rule.
+    #[error(
+        "{shown:?} is not a plugin name: use 1 to {MAX_NAME_LEN} characters of a-z, 0-9 and '-', the first not '-'"
+    )]
+    Malformed {
+        /// The text, cut to a bounded length.
+        shown: String,
+    },
+    /// It is the supervisor's own.
+    #[error("{RESERVED_NAME:?} is the name of the supervisor's own actions: give the plugin another")]
+    Reserved,
 }
 
 impl PluginName {
     /// Checks a name as it stands.
     ///
     /// # Errors
-    /// [`BadName`] if it does not match `[a-z0-9][a-z0-9-]{0,63}`.
+    /// [`BadName`] if it does not match `[a-z0-9][a-z0-9-]{0,63}`, or is [`RESERVED_NAME`].
     pub fn new(text: &str) -> Result<Self, BadName> {
         let bytes = text.as_bytes();
         let plain = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit();
         let valid = bytes.len() <= MAX_NAME_LEN
             && bytes.first().is_some_and(plain)
             && bytes.iter().all(|b| plain(b) || *b == b'-');
-        if valid {
-            Ok(Self(text.into()))
-        } else {
-            Err(BadName { shown: text.chars().take(MAX_NAME_LEN + 1).collect() })
+        match valid {
+            true if text == RESERVED_NAME => Err(BadName::Reserved),
+            true => Ok(Self(text.into())),
+            false => Err(BadName::Malformed { shown: text.chars().take(MAX_NAME_LEN + 1).collect() }),
         }
     }
 
@@ -87,5 +97,12 @@ mod tests {
             assert!(PluginName::new(bad).is_err(), "{bad:?}");
         }
         assert!(PluginName::new(&"a".repeat(64)).is_ok());
+    }
+
+    #[test]
+    fn no_plugin_is_called_as_the_supervisor_itself() {
+        assert_eq!(PluginName::new("talon"), Err(BadName::Reserved));
+        assert_eq!(PluginName::from_file_name("talon.py"), Err(BadName::Reserved));
+        assert!(PluginName::new("talon-tools").is_ok());
     }
 }

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use talon_sanitize::{Sanitized, inert};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
@@ -35,7 +36,7 @@ pub enum OperateError {
         /// Where it is now. `backoff`: it will be tried again.
         state: State,
         /// Why.
-        reason: String,
+        reason: Sanitized,
     },
     /// It was removed while the operation went on.
     #[error("{plugin} is no longer registered; `talon plugin list` shows what is")]
@@ -49,7 +50,7 @@ pub enum OperateError {
         /// Which plugin.
         plugin: PluginName,
         /// Why.
-        cause: String,
+        cause: Sanitized,
     },
 }
 
@@ -193,7 +194,7 @@ impl Plugin {
                 }
                 Ok(Ok(None)) => {}
                 Ok(Err(cause)) => return Err(failed(cause)),
-                Err(_) => return Err(failed(format!("no answer within {} s", REFRESH_TIMEOUT.as_secs()))),
+                Err(_) => return Err(failed(inert!("no answer within {} s", REFRESH_TIMEOUT.as_secs()))),
             }
         }
         if asked { Ok(refreshed) } else { Err(self.not_ready(None)) }
@@ -272,7 +273,7 @@ impl Plugin {
             None => crate::instances::summary(&views),
         };
         let plugin = self.name().clone();
-        let next = || format!("`talon plugin start {plugin}` starts it");
+        let next = || inert!("`talon plugin start {}` starts it", plugin);
         let reason = view.reason.clone().unwrap_or_else(next);
         OperateError::NotReady { state: view.state, reason, plugin }
     }

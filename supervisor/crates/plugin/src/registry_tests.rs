@@ -62,7 +62,7 @@ async fn a_plugin_that_calls_itself_by_anothers_name_gets_none_of_its_calls() {
     hello.settled().await;
     let evil = registry.register(spec("evil")).unwrap();
     evil.settled().await;
-    assert_eq!(evil.capability().unwrap().declared_name, "hello");
+    assert_eq!(evil.capability().unwrap().declared_name.as_str(), "hello");
     assert_eq!(evil.snapshot().notes.len(), 1);
     assert_eq!(registry.get("hello").unwrap().snapshot().notes, Vec::<String>::new());
     assert_eq!(registry.get_executor("hello").unwrap().pool.name.as_str(), "hello");

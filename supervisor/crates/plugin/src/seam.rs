@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use talon_proto::plugin::ToolCallRequest;
+use talon_sanitize::Sanitized;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -48,7 +49,7 @@ pub(crate) struct Started {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     /// The whole story in one bounded text that ends with what to do next.
-    pub(crate) cause: String,
+    pub(crate) cause: Sanitized,
     /// Whether the same start would fail again: something has to be changed first.
     pub(crate) permanent: bool,
 }
@@ -58,7 +59,7 @@ pub(crate) trait ProcessHandle: Send + Sync + 'static {
     fn pid(&self) -> u32;
     fn uid(&self) -> u32;
     /// Resolves as soon as the program ends, with how it ended. May be awaited many times.
-    fn exited(&self) -> BoxFuture<'_, String>;
+    fn exited(&self) -> BoxFuture<'_, Sanitized>;
     /// Resolves when nothing of it is left, neither process nor directory.
     fn gone(&self) -> BoxFuture<'_, ()>;
     fn interrupt(&self);
@@ -68,20 +69,25 @@ pub(crate) trait ProcessHandle: Send + Sync + 'static {
 
 /// The calls that a process takes. Every one is cancelled on the wire when its future is dropped.
 pub(crate) trait Wire: Send + Sync + 'static {
-    fn execute<'a>(
-        &'a self,
-        message: &'a ToolCallRequest,
-        deadline: Option<Instant>,
-        max_message_bytes: usize,
-    ) -> BoxFuture<'a, Result<Bytes, ExecuteError>>;
+    /// Nothing happens before the answer is asked for. At the deadline it is [`ExecuteError::TimedOut`].
+    fn execute(&self, message: &ToolCallRequest, deadline: Option<Instant>, max_message_bytes: usize)
+    -> Sent;
     fn health(&self, timeout: Duration) -> BoxFuture<'_, Pulse>;
     /// `None`: the plugin does not implement it.
     fn refresh_capabilities(
         &self,
         timeout: Duration,
-    ) -> BoxFuture<'_, Result<Option<Arc<Capability>>, String>>;
+    ) -> BoxFuture<'_, Result<Option<Arc<Capability>>, Sanitized>>;
     /// Whether the plugin agreed to end itself.
     fn shutdown(&self, timeout: Duration) -> BoxFuture<'_, bool>;
+}
+
+/// One call on its way. It is cancelled on the wire when both of its futures are dropped.
+pub(crate) struct Sent {
+    pub(crate) answer: BoxFuture<'static, Result<Bytes, ExecuteError>>,
+    /// For once nobody waits for the answer any more: resolves when the plugin has ended the call, however it did, and
+    /// at once if it never saw it. What it still sends is thrown away.
+    pub(crate) rest: BoxFuture<'static, ()>,
 }
 
 /// What a health check found.
@@ -89,5 +95,5 @@ pub(crate) trait Wire: Send + Sync + 'static {
 pub(crate) enum Pulse {
     Serving,
     NotServing,
-    Failed(String),
+    Failed(Sanitized),
 }

@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use talon_jail::Status;
+use talon_sanitize::{Raw, Sanitized, inert};
 
 use crate::common::Common;
 use crate::instances::summary;
@@ -10,13 +11,13 @@ use crate::lifecycle::{Desired, State};
 use crate::name::PluginName;
 use crate::spec::Dialect;
 
-/// What is known of a plugin. Texts in it may come from the plugin and are not sanitized.
+/// What is known of a plugin. What it wrote itself stands here sanitized.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
     /// The configured name.
     pub name: PluginName,
     /// The name it declared for itself; `None` before its first handshake.
-    pub declared_name: Option<String>,
+    pub declared_name: Option<Sanitized>,
     /// What the operator wants.
     pub desired: Desired,
     /// What is observed. Of several instances the one that is most useful to a caller speaks for the plugin:
@@ -24,7 +25,7 @@ pub struct Snapshot {
     pub state: State,
     /// Why it is there, and for operators what to do next. When some instances are worse off than the state
     /// says, their reasons stand here.
-    pub reason: Option<String>,
+    pub reason: Option<Sanitized>,
     /// Its instances by index.
     pub instances: Vec<InstanceSnapshot>,
     /// How many actions it offers.
@@ -32,9 +33,9 @@ pub struct Snapshot {
     /// Deaths within the restart window over all instances, as of each one's last event.
     pub deaths: u32,
     /// Protections that are not in force, or only by a weaker stand-in, each with its reason; of the last start.
-    pub not_enforced: Vec<String>,
+    pub not_enforced: Vec<Sanitized>,
     /// What else an operator should know.
-    pub notes: Vec<String>,
+    pub notes: Vec<Sanitized>,
     /// Calls in flight, over all instances.
     pub calls_in_flight: usize,
     /// Calls that wait for an instance to become ready.
@@ -59,7 +60,7 @@ pub struct InstanceSnapshot {
     /// What is observed.
     pub state: State,
     /// Why it is there.
-    pub reason: Option<String>,
+    pub reason: Option<Sanitized>,
     /// The process, if there is one.
     pub pid: Option<u32>,
     /// The uid it runs as, if there is one.
@@ -83,10 +84,12 @@ impl Snapshot {
         let speaker = summary(&views);
         let worse = views.iter().enumerate().filter(|(_, view)| view.state != speaker.state);
         let worse = worse.filter_map(|(index, view)| {
-            view.reason.as_ref().map(|reason| format!("instance {index} is {}: {reason}", view.state))
+            view.reason.as_ref().map(|reason| inert!("instance {} is {}: {}", index, view.state, reason))
         });
-        let reasons: Vec<String> = speaker.reason.iter().cloned().chain(worse).collect();
+        let reasons: Vec<Sanitized> = speaker.reason.iter().cloned().chain(worse).collect();
         let capability = common.capability.load();
+        let left_out = capability.iter().flat_map(|capability| capability.left_out.iter().cloned());
+        let notes = common.declared.note(&common.spec.name).into_iter().chain(left_out);
         let last_start = views.iter().rev().find_map(|view| view.last_start.clone());
         let instances: Vec<InstanceSnapshot> = pool
             .slots
@@ -107,18 +110,18 @@ impl Snapshot {
             .collect();
         Self {
             name: common.spec.name.clone(),
-            declared_name: capability.as_ref().map(|capability| capability.declared_name.clone()),
+            declared_name: capability.as_ref().map(|capability| capability.declared_name.shown()),
             desired: if views.iter().any(|view| view.desired == Desired::Up) {
                 Desired::Up
             } else {
                 Desired::Down
             },
             state: speaker.state,
-            reason: (!reasons.is_empty()).then(|| reasons.join("; ")),
+            reason: (!reasons.is_empty()).then(|| Sanitized::joined(&reasons, "; ")),
             actions: capability.as_ref().map_or(0, |capability| capability.actions.len()),
             deaths: instances.iter().map(|instance| instance.deaths).sum(),
             not_enforced: last_start.as_ref().map(|start| not_enforced(&start.report)).unwrap_or_default(),
-            notes: common.declared.note(&common.spec.name).into_iter().collect(),
+            notes: notes.collect(),
             calls_in_flight: instances.iter().map(|instance| instance.calls_in_flight).sum(),
             calls_waiting: pool.waiting(),
             starts: views.iter().map(|view| view.starts).sum(),
@@ -132,11 +135,11 @@ impl Snapshot {
 }
 
 /// The protections that do not hold, or only by a stand-in, each with its reason.
-pub(crate) fn not_enforced(report: &talon_jail::Report) -> Vec<String> {
+pub(crate) fn not_enforced(report: &talon_jail::Report) -> Vec<Sanitized> {
     let lines = report.iter().filter_map(|protection| match &protection.status {
         Status::Enforced => None,
         Status::StandIn(how) => Some(format!("{}: only a stand-in: {how}", protection.name)),
         Status::Missing(why) => Some(format!("{}: {why}", protection.name)),
     });
-    lines.collect()
+    lines.map(|line| Raw::from(line).line()).collect()
 }

@@ -144,6 +144,9 @@ pub struct LifecycleSettings {
     pub grace_period: Duration,
     /// How long a call waits for a plugin that is restarting.
     pub ready_wait: Duration,
+    /// How long after a call's deadline the plugin may take to end it before it is killed. `None`: it is not watched,
+    /// and the call is cancelled on the wire at its deadline.
+    pub kill_overdue_after: Option<Duration>,
 }
 
 impl Default for LifecycleSettings {
@@ -160,6 +163,7 @@ impl Default for LifecycleSettings {
             backoff_max: Duration::from_secs(30),
             grace_period: Duration::from_secs(10),
             ready_wait: Duration::from_secs(10),
+            kill_overdue_after: None,
         }
     }
 }

@@ -114,7 +114,7 @@ async fn call_with(plugin: &Plugin, action: &str, args: &[(&str, &str)]) -> Stri
     let args = args.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let message =
         ToolCallRequest { id: "7".to_owned(), action: action.to_owned(), args, ..Default::default() };
-    let request = ExecuteRequest { message, deadline: None };
+    let request = ExecuteRequest { message, ..Default::default() };
     let answer = ToolResultResponse::decode(plugin.executor().execute(request).await.unwrap()).unwrap();
     assert_eq!(answer.call_id, "7");
     answer.content
@@ -163,7 +163,7 @@ async fn both_dialects_and_a_banner_are_understood() {
     }
     let banner: Vec<_> = host.registry.get("banner").unwrap().logs().recent;
     let texts: Vec<_> = banner.iter().map(|line| line.text.as_str()).collect();
-    assert!(texts.contains(&"welcome") && texts.contains(&r"to \u{1b}[1mthis\u{1b}[0m plugin"), "{texts:?}");
+    assert!(texts.contains(&"welcome") && texts.contains(&"to ␛[1mthis␛[0m plugin"), "{texts:?}");
     host.done().await;
 }
 

@@ -67,7 +67,7 @@ async fn call(plugin: &Plugin, action: &str, args: &[(&str, &str)]) -> Result<St
     let args = args.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let message =
         ToolCallRequest { id: "1".to_owned(), action: action.to_owned(), args, ..Default::default() };
-    let request = ExecuteRequest { message, deadline: Some(Instant::now() + PATIENCE) };
+    let request = ExecuteRequest { message, deadline: Some(Instant::now() + PATIENCE), ..Default::default() };
     let answer = plugin.executor().execute(request).await?;
     Ok(ToolResultResponse::decode(answer).unwrap().content)
 }
@@ -89,7 +89,7 @@ async fn heard(
     loop {
         let event = tokio::time::timeout(PATIENCE, events.recv()).await.unwrap().unwrap();
         if event.kind == kind {
-            return event.message.clone();
+            return event.message.to_string();
         }
     }
 }

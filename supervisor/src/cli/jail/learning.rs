@@ -6,8 +6,10 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use talon_jail::{Profile, Used};
+use talon_sanitize::inert;
 
-use super::super::failure::{Failure, write_stderr};
+use super::super::failure::Failure;
+use super::super::output::{shown, write_stderr};
 use crate::exit;
 
 /// The file to write, and what its text begins with. The file is there from the start, so that nothing is learned in
@@ -34,7 +36,8 @@ impl Learning {
     pub(super) fn finish(mut self, used: &[Used]) -> Result<(), Failure> {
         let name = self.profile.name();
         if used.is_empty() {
-            write_stderr(format_args!("talon: learned nothing: {name} has every call that it made\n"));
+            let name = shown(name);
+            write_stderr(inert!("talon: learned nothing: {} has every call that it made", name), false);
             return Ok(());
         }
         let text = self.profile.learned(used, &self.command);
@@ -43,9 +46,10 @@ impl Learning {
         })?;
         self.written = true;
         let path = self.path.display();
-        write_stderr(format_args!(
-            "talon: {path} has what it used beyond {name}: read it, then try it with --profile {path}\n"
+        let said = shown(format_args!(
+            "talon: {path} has what it used beyond {name}: read it, then try it with --profile {path}"
         ));
+        write_stderr(said, false);
         Ok(())
     }
 }

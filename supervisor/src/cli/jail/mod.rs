@@ -11,7 +11,6 @@ mod run;
 
 use clap::Subcommand;
 
-use super::Global;
 use super::failure::Failure;
 use super::output::Out;
 
@@ -26,9 +25,9 @@ pub(super) enum JailVerb {
 }
 
 impl JailVerb {
-    pub(super) fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    pub(super) fn run(self, out: &mut Out) -> Result<u8, Failure> {
         match self {
-            Self::Run(args) => args.run(global, out),
+            Self::Run(args) => args.run(out),
             Self::Profiles(args) => args.run(out),
         }
     }

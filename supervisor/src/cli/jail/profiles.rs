@@ -5,6 +5,7 @@ use serde_json::json;
 use talon_jail::Profile;
 
 use super::super::failure::Failure;
+use super::super::generated::Generated;
 use super::super::output::Out;
 use super::super::table::Table;
 use super::options::ProfileParser;
@@ -56,7 +57,7 @@ fn print(name: &str, out: &mut Out) -> Result<(), Failure> {
     if out.is_json() {
         out.json(&json!({ "name": name, "text": text }));
     } else {
-        out.block(text);
+        out.generated(&Generated::Profile(text))?;
     }
     Ok(())
 }

@@ -3,16 +3,15 @@
 use anstyle::AnsiColor;
 use serde_json::{Value, json};
 use talon_jail::{ExitStatus, Jailed, Report, Status};
+use talon_sanitize::inert;
 
-use super::super::Global;
-use super::super::failure::write_stderr;
-use super::super::output::Out;
+use super::super::output::{Out, shown};
 use super::super::table::{Cell, Table};
 
 /// Tells on stderr what holds; stdout is the command's.
-pub(super) fn begun(jailed: &Jailed, uid: u32, global: &Global, out: &Out) {
+pub(super) fn begun(jailed: &Jailed, uid: u32, out: &mut Out) {
     if out.is_json() {
-        line(&json!({ "pid": jailed.pid, "uid": uid, "protections": protections(&jailed.report) }));
+        out.say_json(&json!({ "pid": jailed.pid, "uid": uid, "protections": protections(&jailed.report) }));
         return;
     }
     let mut table = Table::new(&["PROTECTION", "HOLDS", ""]);
@@ -24,30 +23,26 @@ pub(super) fn begun(jailed: &Jailed, uid: u32, global: &Global, out: &Out) {
         };
         table.row(vec![protection.name.as_str().into(), Cell::styled(word, color.on_default()), text.into()]);
     }
-    let table = table.render(global.colors(&std::io::stderr()), &|cell| out.clean(cell));
-    write_stderr(format_args!("talon: pid {}, uid {uid}\n{table}", jailed.pid));
+    out.say(inert!("talon: pid {}, uid {}", jailed.pid, uid));
+    out.say_table(&table);
 }
 
 /// Tells how it ended.
-pub(super) fn ended(status: ExitStatus, out: &Out) {
+pub(super) fn ended(status: ExitStatus, out: &mut Out) {
     if out.is_json() {
-        line(&json!({ "ended": status.to_string() }));
+        out.say_json(&json!({ "ended": status.to_string() }));
     } else {
-        write_stderr(format_args!("talon: {status}\n"));
+        out.say(inert!("talon: {}", shown(status)));
     }
 }
 
 /// What does not hold at all is said even to who asked for nothing, as only `--mode best-effort` gets that far.
-pub(super) fn missing(report: &Report, out: &Out) {
+pub(super) fn missing(report: &Report, out: &mut Out) {
     for protection in report {
         if let Status::Missing(why) = &protection.status {
-            write_stderr(format_args!("talon: not enforced: {}: {}\n", protection.name, out.clean(why)));
+            out.say(inert!("talon: not enforced: {}: {}", shown(&protection.name), shown(why)));
         }
     }
-}
-
-fn line(value: &Value) {
-    write_stderr(format_args!("{value}\n"));
 }
 
 fn protections(report: &Report) -> Value {

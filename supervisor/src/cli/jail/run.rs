@@ -11,10 +11,10 @@ use talon_jail::{
     Access, ExitStatus, Given, Identity, Isolation, JailSpec, Jailed, Limits, Machine, Network, SpawnError,
     Stage, Status, View,
 };
+use talon_sanitize::inert;
 
-use super::super::Global;
-use super::super::failure::{Failure, write_stderr};
-use super::super::output::Out;
+use super::super::failure::Failure;
+use super::super::output::{Out, shown, write_stderr};
 use super::learning::Learning;
 use super::options::{ModeWord, NetworkWord, ProfileParser, profile};
 use super::relay::Signals;
@@ -116,7 +116,7 @@ fn variable(text: &str) -> Result<(OsString, OsString), String> {
 }
 
 impl RunArgs {
-    pub(super) fn run(mut self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    pub(super) fn run(mut self, out: &mut Out) -> Result<u8, Failure> {
         let failed = |error: &dyn std::fmt::Display| Failure::new(NOT_BUILT, error.to_string());
         let network = Network::from(self.network);
         let profile = profile(&self.profile)?;
@@ -164,7 +164,7 @@ impl RunArgs {
         let jailed =
             talon_jail::spawn(&stage, &spec, &given, START_TIMEOUT).map_err(|error| refused(&error))?;
         if self.report {
-            report::begun(&jailed, ids.0, global, out);
+            report::begun(&jailed, ids.0, out);
         } else {
             report::missing(&jailed.report, out);
         }
@@ -260,7 +260,7 @@ fn code(status: ExitStatus) -> Result<u8, Failure> {
             } else {
                 "; allow more with --memory"
             };
-            write_stderr(format_args!("talon: {status}{advice}\n"));
+            write_stderr(inert!("talon: {}{}", shown(status), advice), false);
             BY_SIGNAL + nix::sys::signal::Signal::SIGKILL as i32
         }
         ExitStatus::MonitorLost => {

@@ -3,10 +3,12 @@
 use anstyle::{AnsiColor, Style};
 use clap::Args;
 use talon_proto::host::{LogLine, LogsRequest};
+use talon_sanitize::inert;
 
 use super::super::client::Client;
 use super::super::failure::Failure;
-use super::super::output::Out;
+use super::super::line::Line;
+use super::super::output::{Out, shown};
 use super::super::{Global, json, show};
 use crate::exit;
 
@@ -50,11 +52,14 @@ impl LogsArgs {
 }
 
 fn print(line: &LogLine, out: &mut Out) {
-    let time = out.paint(AnsiColor::BrightBlack.on_default(), &show::stamp(line.unix_ms));
-    let level = out.paint(level_style(&line.level), &format!("{:5}", out.clean(&line.level)));
-    let who = out.clean(&format!("{}/{} {}", line.plugin, line.instance, line.stream));
-    let text = out.clean(&line.text);
-    out.line(format_args!("{time} {level} {who}: {text}"));
+    let who = inert!(" {}/{} {}: ", shown(&line.plugin), line.instance, shown(&line.stream));
+    out.line(
+        Line::styled(AnsiColor::BrightBlack.on_default(), show::stamp(line.unix_ms))
+            .and(" ")
+            .and_styled(level_style(&line.level), inert!("{:5}", shown(&line.level)))
+            .and(who)
+            .and(shown(&line.text)),
+    );
 }
 
 fn level_style(level: &str) -> Style {

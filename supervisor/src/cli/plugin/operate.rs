@@ -2,10 +2,11 @@
 
 use clap::Args;
 use talon_proto::host::{Plugin, RefreshCapabilitiesRequest, RestartRequest, StartRequest, StopRequest};
+use talon_sanitize::inert;
 
 use super::super::client::Client;
 use super::super::failure::Failure;
-use super::super::output::Out;
+use super::super::output::{Out, shown};
 use super::super::{Global, json};
 use crate::exit;
 
@@ -80,11 +81,11 @@ impl RefreshArgs {
             out.json(&serde_json::json!({ "plugin": plugin, "refreshed": response.refreshed }));
         } else if let Some(plugin) = response.plugin {
             let what = if response.refreshed {
-                format!("{} actions", plugin.actions)
+                inert!("{} actions", plugin.actions)
             } else {
-                format!("does not support refreshing; its {} actions stay as they were", plugin.actions)
+                inert!("does not support refreshing; its {} actions stay as they were", plugin.actions)
             };
-            out.line(format_args!("{}: {what}", plugin.name));
+            out.line(inert!("{}: {}", shown(&plugin.name), what));
         }
         Ok(exit::OK)
     }
@@ -97,6 +98,5 @@ fn print(plugin: Option<Plugin>, out: &mut Out) {
         return;
     }
     let reason = if plugin.reason.is_empty() { String::new() } else { format!(": {}", plugin.reason) };
-    let line = out.clean(&format!("{}: {}{reason}", plugin.name, plugin.state));
-    out.line(line);
+    out.line(shown(format_args!("{}: {}{reason}", plugin.name, plugin.state)));
 }

@@ -115,6 +115,17 @@ fn facts(plugin: &Plugin, settings: Option<&Settings>, description: &str, out: &
     for (family, count) in families {
         row("made inert", format!("{family}: {count}").into());
     }
+    let mut flags: Vec<_> = counters.flagged.iter().collect();
+    flags.sort();
+    for (flag, count) in flags {
+        row("noticed", format!("text in {flag}: {count}").into());
+    }
+    if counters.tainted > 0 {
+        row("tainted", format!("{} calls brought what a plugin had answered", counters.tainted).into());
+    }
+    if plugin.quarantined {
+        row("quarantine", "calls are refused until it is started again".into());
+    }
     if !plugin.breaker.is_empty() {
         row("breaker", plugin.breaker.as_str().into());
     }

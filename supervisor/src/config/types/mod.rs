@@ -11,7 +11,7 @@ mod tools;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::guard::{Breaker, Guard};
+pub use self::guard::{Breaker, Envelope, Guard, Oversize, Pages, Quarantine};
 pub use self::host::{Host, Origin, Peer, Role};
 pub use self::places::{Log, LogFormat, State};
 pub use self::sandbox::Sandbox;

@@ -96,6 +96,21 @@ pub struct Lifecycle {
     ///
     /// 10 seconds cover the first restarts; then the call fails with an error that says a retry can help.
     pub ready_wait: Duration,
+    /// Kills a plugin that ignores the deadline of a call for so long after it has passed, and restarts it as after a
+    /// death. Off unless set; `0s` is off, too.
+    ///
+    /// The caller has its `timed_out` at the deadline either way, and what the plugin answers later reaches nobody. Off,
+    /// because a plugin that finishes in its own time is no fault to begin with, many never look at the deadline that
+    /// travels with each call, and everybody else's calls in flight die with the process. Set it (5s, say) where late work
+    /// does harm, or holds what others wait for.
+    ///
+    /// With it a call is not cancelled on the wire at its deadline but left alone for this time: a plugin that ends it
+    /// meanwhile, with whatever answer, has heeded its deadline. One that has not is killed. Only the configured timeout
+    /// counts: a call that ends earlier, because its caller asked for less time or went away, is cancelled at once and
+    /// held against nobody, and what a call waited before the plugin got it is added to the plugin's time. At most 16
+    /// such calls of a process are watched at a time; further ones are cancelled at once. At most a day.
+    #[serde(default)]
+    pub kill_overdue_after: Option<Duration>,
 }
 
 /// What differs for one plugin.
@@ -175,6 +190,7 @@ impl Default for Lifecycle {
             start_timeout: default.start_timeout.into(),
             grace_period: default.grace_period.into(),
             ready_wait: default.ready_wait.into(),
+            kill_overdue_after: default.kill_overdue_after.map(Duration::from),
         }
     }
 }
@@ -193,6 +209,7 @@ impl From<&Lifecycle> for LifecycleSettings {
             backoff_max: life.backoff_max.get(),
             grace_period: life.grace_period.get(),
             ready_wait: life.ready_wait.get(),
+            kill_overdue_after: life.kill_overdue_after.and_then(entry::overdue),
         }
     }
 }

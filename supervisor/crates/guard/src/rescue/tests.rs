@@ -29,20 +29,20 @@ async fn an_answer_passes() {
 async fn every_kind_of_error_becomes_a_result() {
     let refusal = rescued(CallError::refused(reason::USER_ONLY, "not for you")).await;
     assert_eq!(refusal.outcome, Outcome::Refused { reason: "user_only", retryable: false });
-    assert_eq!((refusal.error.as_str(), refusal.content.as_str()), ("not for you", ""));
+    assert_eq!((refusal.error.expose(), refusal.content.expose()), ("not for you", ""));
 
     let fault = rescued(CallError::fault(reason::DIED, "it died").caused_by("signal 11")).await;
     assert_eq!(fault.outcome, Outcome::HostFault { reason: "died", retryable: true });
-    assert_eq!(fault.error, "it died");
+    assert_eq!(fault.error.expose(), "it died");
 
     let defect = rescued(CallError::defect("secret path /etc/x")).await;
     assert_eq!(defect.outcome, Outcome::HostFault { reason: "internal", retryable: false });
-    assert_eq!(defect.error, "internal error");
+    assert_eq!(defect.error.expose(), "internal error");
 }
 
 #[tokio::test]
 async fn an_error_without_a_text_does_not_look_like_success() {
-    assert_eq!(rescued(CallError::fault(reason::DIED, "")).await.error, "the call failed (died)");
+    assert_eq!(rescued(CallError::fault(reason::DIED, "")).await.error.expose(), "the call failed (died)");
 }
 
 #[tokio::test]
@@ -50,5 +50,5 @@ async fn a_service_that_fails_to_become_ready_is_rescued_too() {
     let (mut service, mut inner) = mock::spawn_layer::<Call, Answer, _>(RescueLayer::new());
     inner.send_error(CallError::fault(reason::UNAVAILABLE, "not there"));
     assert_ready_ok!(service.poll_ready());
-    assert_eq!(service.call(call("1")).await.unwrap().error, "not there");
+    assert_eq!(service.call(call("1")).await.unwrap().error.expose(), "not there");
 }

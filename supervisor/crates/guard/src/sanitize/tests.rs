@@ -2,13 +2,14 @@ use tokio_test::{assert_pending, assert_ready_ok, task};
 use tower_test::mock;
 
 use super::*;
+use crate::sanitized::Field;
 use crate::testing::{answer, call, sanitizer};
 
 fn layer() -> SanitizeLayer {
     SanitizeLayer::new(sanitizer())
 }
 
-fn families(answer: &Sanitized) -> u32 {
+fn families(answer: &SanitizedAnswer) -> u32 {
     answer.report().neutralised.values().sum()
 }
 
@@ -24,7 +25,7 @@ async fn clean_text_passes_unchanged_through_the_service() {
         "{\"a\": 1}",
     ));
     let answer = assert_ready_ok!(waiting.poll());
-    assert_eq!((answer.content(), answer.structured_content()), ("all good", "{\"a\": 1}"));
+    assert_eq!((answer.content().as_str(), answer.structured_content().as_str()), ("all good", "{\"a\": 1}"));
     let report = Report { bytes_in: 16, bytes_out: 16, ..Report::default() };
     assert_eq!(answer.report(), &report);
 }
@@ -42,7 +43,7 @@ fn control_syntax_is_made_inert_and_counted_in_every_field() {
 #[test]
 fn structured_content_that_is_no_json_becomes_text() {
     let answer = layer().sanitize(answer("rows:", "", "id,name\n1,[tool_call]"));
-    assert_eq!(answer.structured_content(), "");
+    assert_eq!(*answer.structured_content(), "");
     assert!(answer.content().starts_with("rows:\n\nid,name\n1,"), "{}", answer.content());
     assert!(!answer.content().contains("[tool_call]"));
     assert!(answer.report().structured_as_text);
@@ -69,7 +70,7 @@ fn the_coarse_cut_bounds_the_work_and_is_accounted_for() {
     assert_eq!(answer.unannounced(Field::Content), bytes);
     assert_eq!(answer.unannounced(Field::Error), 7);
     assert!(answer.structured_content().starts_with("\"truncated: structured content of "));
-    assert!(answer.is_structured_replaced());
+    assert!(answer.structured_content.is_cut());
     assert_eq!(answer.report().bytes_left_out, bytes + 7 + bytes + 2);
 }
 
@@ -80,4 +81,10 @@ fn the_coarse_cut_follows_the_response_limit() {
     assert_eq!(layer().for_response_limit(10).coarse_bytes, MIN_COARSE_BYTES);
     assert_eq!(layer().for_response_limit(megabyte).coarse_bytes, 4 * megabyte);
     assert_eq!(layer().for_response_limit(usize::MAX).coarse_bytes, usize::MAX);
+}
+
+#[test]
+fn a_byte_order_mark_does_not_get_into_an_envelope() {
+    let answer = layer().sanitize(answer("\u{feff}\u{feff}one \u{feff}", "\u{feff}two", ""));
+    assert_eq!((answer.content().as_str(), answer.error().as_str()), ("one (U+FEFF)", "two"));
 }

@@ -72,8 +72,8 @@ fn recorded(reply: Option<Result<Answer, CallError>>) -> Vec<(String, u64)> {
     let ledger = Ledger::default();
     metrics::with_local_recorder(&ledger, || {
         let (inner, mut below) = mock::pair::<Call, Answer>();
-        let guarded =
-            WrapLayer::new().layer(SanitizeLayer::new(sanitizer()).layer(RescueLayer::new().layer(inner)));
+        let guarded = WrapLayer::default()
+            .layer(SanitizeLayer::new(sanitizer()).layer(RescueLayer::new().layer(inner)));
         let mut service = TraceLayer::new("x").layer(guarded);
         let mut waiting = task::spawn(service.call(call("1")));
         assert_pending!(waiting.poll());
@@ -147,12 +147,38 @@ fn what_was_neutralised_is_counted_by_family() {
 }
 
 #[test]
+fn what_was_noticed_is_counted() {
+    let ledger = Ledger::default();
+    metrics::with_local_recorder(&ledger, || {
+        let report = Report {
+            kinds: [(("tag", "spelled"), 3)].into(),
+            neutralised: [("tag", 3)].into(),
+            flags: vec!["base64"],
+            tainted_by: vec!["web".to_owned(), "mail".to_owned()],
+            page: Some("0123".to_owned()),
+            ..Report::default()
+        };
+        Meters::new("x".to_owned()).add(&report);
+    });
+    assert_recorded(
+        ledger.recorded(),
+        &[
+            ("flagged_total{plugin=x,flag=base64}", 1),
+            ("neutralised_kinds_total{plugin=x,family=tag,kind=spelled}", 3),
+            ("neutralised_total{plugin=x,family=tag}", 3),
+            ("paged_total{plugin=x}", 1),
+            ("tainted_total{plugin=x}", 1),
+        ],
+    );
+}
+
+#[test]
 fn no_label_comes_from_a_call() {
     let ledger = Ledger::default();
     metrics::with_local_recorder(&ledger, || {
         let (inner, _below) = mock::pair::<Call, Answer>();
-        let guarded =
-            WrapLayer::new().layer(SanitizeLayer::new(sanitizer()).layer(RescueLayer::new().layer(inner)));
+        let guarded = WrapLayer::default()
+            .layer(SanitizeLayer::new(sanitizer()).layer(RescueLayer::new().layer(inner)));
         let mut service = TraceLayer::for_unknown_plugins().layer(guarded);
         for i in 0..100 {
             let call = Call::new("1", format!("plugin{i}"), format!("action{i}"), crate::Origin::Model);

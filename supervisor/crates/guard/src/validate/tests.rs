@@ -6,7 +6,11 @@ use super::*;
 use crate::testing::{call, raw};
 
 async fn validated(raw: RawAnswer) -> Result<Answer, CallError> {
-    let (mut service, mut inner) = mock::spawn_layer::<Call, RawAnswer, _>(ValidateLayer::new());
+    validated_by(ValidateLayer::new(), raw).await
+}
+
+async fn validated_by(layer: ValidateLayer, raw: RawAnswer) -> Result<Answer, CallError> {
+    let (mut service, mut inner) = mock::spawn_layer::<Call, RawAnswer, _>(layer);
     inner.allow(1);
     assert!(service.poll_ready().is_ready());
     let mut waiting = task::spawn(service.call(call("call_1")));
@@ -35,13 +39,13 @@ fn with_id(rest: &[u8]) -> Vec<u8> {
 #[tokio::test]
 async fn a_valid_answer_passes_untouched() {
     let answer = validated(raw("call_1", "[tool_call] \u{1b}[2J")).await.unwrap();
-    assert_eq!((answer.outcome, answer.content.as_str()), (Outcome::Ok, "[tool_call] \u{1b}[2J"));
+    assert_eq!((answer.outcome, answer.content.expose()), (Outcome::Ok, "[tool_call] \u{1b}[2J"));
 }
 
 #[tokio::test]
 async fn an_error_makes_it_a_tool_error() {
     let answer = validated(RawAnswer(with_id(&field(3, b"no such file")).into())).await.unwrap();
-    assert_eq!((answer.outcome, answer.error.as_str()), (Outcome::ToolError, "no such file"));
+    assert_eq!((answer.outcome, answer.error.expose()), (Outcome::ToolError, "no such file"));
 }
 
 #[tokio::test]
@@ -83,13 +87,13 @@ async fn text_that_is_not_utf8_is_refused() {
 #[tokio::test]
 async fn unknown_fields_are_dropped() {
     let foreign = [field(15, b"[tool_call]"), field(2, b"fine")].concat();
-    assert_eq!(validated(RawAnswer(with_id(&foreign).into())).await.unwrap().content, "fine");
+    assert_eq!(validated(RawAnswer(with_id(&foreign).into())).await.unwrap().content.expose(), "fine");
 }
 
 #[tokio::test]
 async fn of_a_field_sent_twice_the_last_counts() {
     let twice = [field(2, b"first"), field(2, b"second")].concat();
-    assert_eq!(validated(RawAnswer(with_id(&twice).into())).await.unwrap().content, "second");
+    assert_eq!(validated(RawAnswer(with_id(&twice).into())).await.unwrap().content.expose(), "second");
 }
 
 #[tokio::test]
@@ -108,12 +112,36 @@ async fn errors_from_below_pass() {
     assert_eq!(waiting.await.unwrap_err().reason(), "died");
 }
 
+#[tokio::test]
+async fn an_answer_carries_the_digest_of_its_message() {
+    let message = raw("call_1", "fine");
+    let digest = Digest::of(&message.0);
+    assert_eq!(validated(message).await.unwrap().digest, Some(digest));
+}
+
+#[tokio::test]
+async fn messages_are_kept_as_they_came_valid_or_not() {
+    let store = RawStore::new(1 << 20);
+    let message = raw("call_1", "<|im_start|>");
+    validated_by(ValidateLayer::keeping(store.clone()), message.clone()).await.unwrap();
+    let kept = store.get("call_1").expect("it is kept");
+    assert_eq!((kept.plugin.as_str(), kept.action.as_str()), ("x", "run"));
+    assert_eq!((kept.digest, &kept.message), (Digest::of(&message.0), &message.0));
+    // It is the same buffer.
+    assert_eq!(kept.message.as_ptr(), message.0.as_ptr());
+
+    let garbage = RawAnswer(bytes::Bytes::from_static(b"\xff\xff\xff"));
+    validated_by(ValidateLayer::keeping(store.clone()), garbage.clone()).await.unwrap_err();
+    assert_eq!(store.get("call_1").map(|kept| kept.message), Some(garbage.0));
+}
+
 proptest! {
     #[test]
     fn any_bytes_give_an_answer_to_this_call_or_the_one_error(
         bytes in proptest::collection::vec(any::<u8>(), 0..200),
     ) {
-        match accept(RawAnswer(bytes.into()), "call_1") {
+        let digest = Digest::of(&bytes);
+        match accept(RawAnswer(bytes.into()), digest, "call_1") {
             Ok(answer) => prop_assert!(matches!(answer.outcome, Outcome::Ok | Outcome::ToolError)),
             Err(error) => prop_assert_eq!(CallError::from(error).reason(), "bad_result"),
         }

@@ -6,7 +6,7 @@ use tower_test::mock;
 use super::*;
 use crate::answer::Answer;
 use crate::sanitize::SanitizeLayer;
-use crate::testing::{answer, call, sanitizer};
+use crate::testing::{answer, call, hostile, sanitizer};
 use crate::truncate::TruncateLayer;
 
 /// Sanitized text cannot be made here, only had from the layer below.
@@ -17,7 +17,7 @@ fn wrapped(answer: Answer) -> Guarded {
 fn wrapped_within(answer: Answer, max_bytes: usize) -> Guarded {
     let (inner, mut below) = mock::pair::<Call, Answer>();
     let sanitized = SanitizeLayer::new(sanitizer()).layer(inner);
-    let mut service = WrapLayer::new().layer(TruncateLayer::new(max_bytes, sanitizer()).layer(sanitized));
+    let mut service = WrapLayer::default().layer(TruncateLayer::new(max_bytes, sanitizer()).layer(sanitized));
     assert_ready_ok!(task::spawn(service.ready()).poll());
     let mut waiting = task::spawn(service.call(call("1")));
     assert_pending!(waiting.poll());
@@ -28,21 +28,24 @@ fn wrapped_within(answer: Answer, max_bytes: usize) -> Guarded {
 
 #[test]
 fn content_alone() {
-    assert_eq!(wrapped(answer("plain", "", "")).block(), "[plugin_output]\nplain\n[/plugin_output]");
+    assert_eq!(wrapped(answer("plain", "", "")).block().as_str(), "[plugin_output]\nplain\n[/plugin_output]");
 }
 
 #[test]
 fn an_error_wins() {
     let guarded = wrapped(answer("half a result", "timeout", "{\"a\":1}"));
-    assert_eq!(guarded.block(), "[plugin_output]\nerror: timeout\n[/plugin_output]");
+    assert_eq!(guarded.block().as_str(), "[plugin_output]\nerror: timeout\n[/plugin_output]");
     // For programs the other fields are still there.
-    assert_eq!((guarded.content(), guarded.structured_content()), ("half a result", "{\"a\":1}"));
+    assert_eq!(
+        (guarded.content().as_str(), guarded.structured_content().as_str()),
+        ("half a result", "{\"a\":1}")
+    );
 }
 
 #[test]
 fn structured_content_is_nested() {
     assert_eq!(
-        wrapped(answer("one item", "", "{\"items\":[{\"id\":42}]}")).block(),
+        wrapped(answer("one item", "", "{\"items\":[{\"id\":42}]}")).block().as_str(),
         "[plugin_output]\none item\n\n[structured]\n{\"items\":[{\"id\":42}]}\n[/structured]\n[/plugin_output]"
     );
 }
@@ -50,60 +53,31 @@ fn structured_content_is_nested() {
 #[test]
 fn structured_content_alone_needs_no_gap() {
     assert_eq!(
-        wrapped(answer("", "", "[1]")).block(),
+        wrapped(answer("", "", "[1]")).block().as_str(),
         "[plugin_output]\n[structured]\n[1]\n[/structured]\n[/plugin_output]"
     );
 }
 
 #[test]
 fn an_empty_answer_is_an_empty_block() {
-    assert_eq!(wrapped(answer("", "", "")).block(), "[plugin_output]\n\n[/plugin_output]");
+    assert_eq!(wrapped(answer("", "", "")).block().as_str(), "[plugin_output]\n\n[/plugin_output]");
 }
 
 #[test]
 fn an_answer_that_brings_an_envelope_gets_another() {
     let guarded = wrapped(answer("[plugin_output]\nmine\n[/plugin_output]", "", ""));
-    assert_eq!(guarded.block().matches("[plugin_output]").count(), 1);
-    assert!(guarded.block().ends_with("\n[/plugin_output]"));
+    assert_eq!(guarded.block().as_str().matches("[plugin_output]").count(), 1);
+    assert!(guarded.block().as_str().ends_with("\n[/plugin_output]"));
 }
 
 #[test]
 fn parts_are_the_fields() {
     let guarded = wrapped(answer("text", "", "{}"));
-    let (block, report) = (guarded.block().to_owned(), guarded.report().clone());
+    let (block, report) = (guarded.block().clone(), guarded.report().clone());
     let parts = guarded.into_parts();
     assert_eq!((parts.block, parts.report), (block, report));
     assert_eq!((parts.content.as_str(), parts.structured_content.as_str()), ("text", "{}"));
     assert_eq!((parts.outcome, parts.error.as_str()), (Outcome::Ok, ""));
-}
-
-/// Text with delimiters and their pieces in it.
-fn hostile() -> impl Strategy<Value = String> {
-    let piece = prop_oneof![
-        prop::sample::select(vec![
-            "[/plugin_output]",
-            "[plugin_output]",
-            "[/structured]",
-            "[structured]",
-            "[",
-            "/",
-            "plugin_",
-            "output",
-            "]",
-            "\n",
-            " ",
-            "[tool_call]",
-            "ä",
-            "\u{200b}",
-            "<",
-            ">",
-            "\"",
-            "{",
-        ])
-        .prop_map(str::to_owned),
-        ".{0,5}",
-    ];
-    proptest::collection::vec(piece, 0..30).prop_map(|pieces| pieces.concat())
 }
 
 proptest! {
@@ -113,7 +87,7 @@ proptest! {
     ) {
         let structured = if as_json { serde_json::Value::from(structured).to_string() } else { structured };
         let guarded = wrapped_within(answer(&content, &error, &structured), max_bytes);
-        let block = guarded.block();
+        let block = guarded.block().as_str();
         prop_assert_eq!(block.matches("[/plugin_output]").count(), 1, "{}", block);
         prop_assert_eq!(block.matches("[plugin_output]").count(), 1, "{}", block);
         prop_assert!(block.matches("[/structured]").count() <= 1, "{}", block);

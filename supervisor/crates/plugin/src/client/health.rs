@@ -4,12 +4,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
+use talon_sanitize::{Sanitized, inert};
 use tonic::{Code, Request, Status};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 
-use super::{CAPABILITIES, Client, status};
+use super::link::{OneCall, Tap};
+use super::{CAPABILITIES, Client, ORIGIN, status};
 use crate::capability;
 
 /// What a health check found.
@@ -20,7 +22,7 @@ pub(crate) enum Health {
     /// It says that it does not.
     NotServing,
     /// It did not answer, or with an error.
-    Failed(String),
+    Failed(Sanitized),
 }
 
 /// Ways to ask, in the order in which they are tried; the number of the one that worked is remembered.
@@ -35,7 +37,7 @@ impl Client {
             Ok(Ok(true)) => Health::Serving,
             Ok(Ok(false)) => Health::NotServing,
             Ok(Err(status)) => Health::Failed(status::phrase(&status)),
-            Err(_) => Health::Failed(format!("no answer within {} ms", timeout.as_millis())),
+            Err(_) => Health::Failed(inert!("no answer within {} ms", timeout.as_millis())),
         }
     }
 
@@ -47,7 +49,10 @@ impl Client {
                 WHOLE_SERVER => self.check("", timeout).await,
                 _ => {
                     let limit = capability::MAX_MESSAGE_BYTES;
-                    return self.unary(CAPABILITIES, Bytes::new(), limit, Some(timeout)).await.map(|_| true);
+                    return self
+                        .unary(CAPABILITIES, Bytes::new(), limit, Some(timeout), Tap::default())
+                        .await
+                        .map(|_| true);
                 }
             };
             match answer {
@@ -65,7 +70,7 @@ impl Client {
         let counted = self.least_used();
         let mut request = Request::new(HealthCheckRequest { service: service.to_owned() });
         request.set_timeout(timeout);
-        let mut client = HealthClient::new(counted.0.channel.clone());
+        let mut client = HealthClient::with_origin(OneCall::new(&counted.0.link), ORIGIN.clone());
         match client.check(request).await?.into_inner().status() {
             ServingStatus::Serving => Ok(true),
             ServingStatus::ServiceUnknown => Err(Status::not_found("")),

@@ -2,46 +2,43 @@
 
 mod codec;
 mod health;
+mod link;
 mod status;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::uri::PathAndQuery;
+use http::uri::{PathAndQuery, Uri};
 use prost::Message;
 use talon_proto::goplugin;
 use talon_proto::plugin::{PluginInitRequest, ToolCallRequest};
+use talon_sanitize::{Sanitized, inert};
 use tokio::time::Instant;
-use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Status};
-use tower::service_fn;
 
 use self::codec::RawCodec;
 pub(crate) use self::health::Health;
+pub(crate) use self::link::LinkError;
+use self::link::{Link, OneCall, Tap};
+#[cfg(test)]
+pub(crate) use self::status::phrase;
 use crate::capability::{self, Capability, CapabilityError};
 use crate::connect::Target;
 use crate::execute::ExecuteError;
 use crate::name::PluginName;
+use crate::seam::Sent;
 use crate::stdio::{Scribe, Splitter};
-
-/// HTTP/2 frames of up to 1 MiB: measured, an answer of 64 KiB takes half the time it takes in frames of the
-/// default 16 KiB, because it arrives in one buffer.
-const MAX_FRAME_BYTES: u32 = 1 << 20;
-
-/// How much of one answer may be under way: 2 MiB, so that a large one need not wait for window updates, and an
-/// oversized one is refused after that much.
-const STREAM_WINDOW_BYTES: u32 = 2 << 20;
-
-/// How much may be under way on one connection: eight large answers at once.
-const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
 
 /// The largest piece of output that go-plugin streams at once; its own pieces have 1 KiB.
 const STDIO_PIECE_BYTES: usize = 1 << 20;
 
 /// The largest answer of calls that have none to speak of.
 const SMALL_ANSWER_BYTES: usize = 64 << 10;
+
+/// Every request has an origin. It is only a header to the plugin: the connector knows where to go.
+static ORIGIN: LazyLock<Uri> = LazyLock::new(|| Uri::from_static("http://localhost"));
 
 const EXECUTE: &str = "/opentalon.plugin.v1.PluginService/Execute";
 const INIT: &str = "/opentalon.plugin.v1.PluginService/Init";
@@ -65,7 +62,7 @@ struct Inner {
 
 #[derive(Debug)]
 struct Pooled {
-    channel: Channel,
+    link: Arc<Link>,
     in_flight: AtomicUsize,
 }
 
@@ -84,7 +81,7 @@ impl Drop for Use<'_> {
 pub(crate) enum RefreshError {
     /// The plugin answered with an error, or not at all.
     #[error("its capabilities cannot be read: {0}")]
-    Call(String),
+    Call(Sanitized),
     /// It declared what it may not.
     #[error(transparent)]
     Refused(#[from] CapabilityError),
@@ -105,37 +102,40 @@ impl Client {
         plugin: PluginName,
         target: Target,
         connections: u32,
-    ) -> Result<Self, tonic::transport::Error> {
-        // The name is only a header to the plugin: the connector knows where to go.
-        let endpoint = Endpoint::from_static("http://localhost")
-            .max_frame_size(MAX_FRAME_BYTES)
-            .initial_stream_window_size(STREAM_WINDOW_BYTES)
-            .initial_connection_window_size(CONNECTION_WINDOW_BYTES);
+    ) -> Result<Self, LinkError> {
         let mut pool = Vec::new();
         for _ in 0..connections.max(1) {
-            let target = target.clone();
-            let connector = service_fn(move |_| {
-                let target = target.clone();
-                async move { target.connect().await }
-            });
-            let channel = endpoint.connect_with_connector(connector).await?;
-            pool.push(Pooled { channel, in_flight: AtomicUsize::new(0) });
+            let link = Arc::new(Link::open(target.clone()).await?);
+            pool.push(Pooled { link, in_flight: AtomicUsize::new(0) });
         }
         let inner = Inner { plugin, connections: pool.into(), health: AtomicU8::new(0) };
         Ok(Self { inner: Arc::new(inner) })
     }
 
     /// One call. The answer is `ToolResultResponse` as the plugin encoded it, unread.
-    pub(crate) async fn execute(
+    pub(crate) fn execute(
         &self,
         message: &ToolCallRequest,
         deadline: Option<Instant>,
         max_message_bytes: usize,
+    ) -> Sent {
+        let tap = Tap::default();
+        let answer =
+            self.clone().answer(message.encode_to_vec().into(), deadline, max_message_bytes, tap.clone());
+        Sent { answer: Box::pin(answer), rest: Box::pin(tap.ended()) }
+    }
+
+    async fn answer(
+        self,
+        message: Bytes,
+        deadline: Option<Instant>,
+        max_message_bytes: usize,
+        tap: Tap,
     ) -> Result<Bytes, ExecuteError> {
-        let bytes = message.encoded_len();
+        let bytes = message.len();
         if bytes > max_message_bytes {
             let reason =
-                format!("the call is {bytes} bytes long, and max_message_bytes is {max_message_bytes}");
+                inert!("the call is {} bytes long, and max_message_bytes is {}", bytes, max_message_bytes);
             return Err(ExecuteError::Unavailable { reason, retryable: false });
         }
         let began = Instant::now();
@@ -150,7 +150,7 @@ impl Client {
                 Some(left)
             }
         };
-        let answer = self.unary(EXECUTE, message.encode_to_vec().into(), max_message_bytes, timeout).await;
+        let answer = self.unary(EXECUTE, message, max_message_bytes, timeout, tap).await;
         answer.map_err(|status| {
             let late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
             status::into_error(&status, max_message_bytes, late, began.elapsed())
@@ -161,10 +161,10 @@ impl Client {
     pub(crate) async fn init(
         &self,
         config: &serde_json::Map<String, serde_json::Value>,
-    ) -> Result<InitOutcome, String> {
+    ) -> Result<InitOutcome, Sanitized> {
         let config_json = serde_json::Value::Object(config.clone()).to_string();
         let request = PluginInitRequest { config_json }.encode_to_vec();
-        match self.unary(INIT, request.into(), SMALL_ANSWER_BYTES, None).await {
+        match self.unary(INIT, request.into(), SMALL_ANSWER_BYTES, None, Tap::default()).await {
             Ok(_) => Ok(InitOutcome::Done),
             Err(status) if status.code() == Code::Unimplemented => Ok(InitOutcome::Unimplemented),
             Err(status) => Err(status::phrase(&status)),
@@ -197,7 +197,8 @@ impl Client {
         path: &'static str,
         timeout: Option<Duration>,
     ) -> Result<Arc<Capability>, Declared> {
-        let answer = self.unary(path, Bytes::new(), capability::MAX_MESSAGE_BYTES, timeout).await;
+        let answer =
+            self.unary(path, Bytes::new(), capability::MAX_MESSAGE_BYTES, timeout, Tap::default()).await;
         let message = answer.map_err(Declared::Status)?;
         Capability::decode(&message, &self.inner.plugin).map(Arc::new).map_err(Declared::Refused)
     }
@@ -205,7 +206,7 @@ impl Client {
     /// Asks the plugin to end. go-plugin stops its server inside the handler, so that a connection which breaks
     /// is a yes; a plugin that does not know the call says no.
     pub(crate) async fn shutdown(&self, timeout: Duration) -> bool {
-        match self.unary(SHUTDOWN, Bytes::new(), SMALL_ANSWER_BYTES, Some(timeout)).await {
+        match self.unary(SHUTDOWN, Bytes::new(), SMALL_ANSWER_BYTES, Some(timeout), Tap::default()).await {
             Ok(_) => true,
             Err(status) if std::error::Error::source(&status).is_some() => true,
             Err(status) => status.code() == Code::Unavailable,
@@ -220,8 +221,8 @@ impl Client {
         stderr: &mut Scribe,
         line_bytes: usize,
     ) -> bool {
-        let channel = self.inner.connections[0].channel.clone();
-        let mut client = goplugin::grpc_stdio_client::GrpcStdioClient::new(channel)
+        let call = OneCall::new(&self.inner.connections[0].link);
+        let mut client = goplugin::grpc_stdio_client::GrpcStdioClient::with_origin(call, ORIGIN.clone())
             .max_decoding_message_size(STDIO_PIECE_BYTES);
         let mut stream = match client.stream_stdio(()).await {
             Ok(stream) => stream.into_inner(),
@@ -246,25 +247,25 @@ impl Client {
         ended != Some(Code::Unimplemented)
     }
 
-    /// One call on the connection with the fewest, cancelled on the wire when it is late or dropped.
+    /// One call on the connection with the fewest, cancelled on the wire when it is late or dropped, unless the tap
+    /// is held on to.
     async fn unary(
         &self,
         path: &'static str,
         message: Bytes,
         max_answer_bytes: usize,
         timeout: Option<Duration>,
+        tap: Tap,
     ) -> Result<Bytes, Status> {
         let counted = self.least_used();
-        let mut grpc =
-            tonic::client::Grpc::new(counted.0.channel.clone()).max_decoding_message_size(max_answer_bytes);
+        let call = OneCall { link: counted.0.link.clone(), tap };
+        let mut grpc = tonic::client::Grpc::with_origin(call, ORIGIN.clone())
+            .max_decoding_message_size(max_answer_bytes);
         let mut request = Request::new(message);
         if let Some(timeout) = timeout {
             request.set_timeout(timeout);
         }
-        let call = async {
-            grpc.ready().await.map_err(|e| Status::from_error(e.into()))?;
-            grpc.unary(request, PathAndQuery::from_static(path), RawCodec).await
-        };
+        let call = grpc.unary(request, PathAndQuery::from_static(path), RawCodec);
         let answer = match timeout {
             // Our own clock: the header's is the plugin's to keep, and waiting for a connection counts, too.
             Some(timeout) => tokio::time::timeout(timeout, call)
@@ -289,5 +290,7 @@ enum Declared {
     Refused(CapabilityError),
 }
 
+#[cfg(test)]
+mod late_tests;
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use talon_sanitize::{Raw, Sanitized, inert};
 use tonic::{Code, Status};
 
 use crate::execute::{ExecuteError, MAX_STATUS_MESSAGE_CHARS};
@@ -19,39 +20,42 @@ const NOT_GRPC: [&str; 2] = ["protocol error: ", "Missing response message"];
 /// How tonic's own timer, which follows the grpc-timeout header, words its end.
 const TIMER: &str = "Timeout expired";
 
+/// The same in bytes: no character has more than four.
+const MAX_STATUS_MESSAGE_BYTES: usize = 4 * MAX_STATUS_MESSAGE_CHARS;
+
 /// A connection that broke; its texts come from HTTP/2 and the kernel, bounded all the same.
 #[derive(Debug)]
-struct Broken(String);
+struct Broken(Sanitized);
 
 impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        self.0.fmt(f)
     }
 }
 
 impl Error for Broken {}
 
-/// A status's message as it may be shown: bounded, no control characters.
-pub(super) fn message(status: &Status) -> String {
+/// A status's message as it may be shown: bounded and sanitized.
+pub(super) fn message(status: &Status) -> Sanitized {
     bounded(status.message())
 }
 
-fn bounded(text: &str) -> String {
+fn bounded(text: &str) -> Sanitized {
     let end = text.char_indices().nth(MAX_STATUS_MESSAGE_CHARS).map_or(text.len(), |(at, _)| at);
-    let shown = crate::visible::visible(&text[..end], 4 * MAX_STATUS_MESSAGE_CHARS);
-    if end < text.len() { format!("{shown}…") } else { shown }
+    let shown = Raw::from(&text[..end]).line_within(MAX_STATUS_MESSAGE_BYTES);
+    if end < text.len() && !shown.ends_with('…') { inert!("{}…", shown) } else { shown }
 }
 
 /// A status as one phrase: the code, the message, and what lies under it.
-pub(super) fn phrase(status: &Status) -> String {
+pub(crate) fn phrase(status: &Status) -> Sanitized {
     match broken(status) {
         Some(text) => text,
-        None => format!("{:?}: {}", status.code(), message(status)),
+        None => inert!("{}: {}", Raw::from(format!("{:?}", status.code())).line(), message(status)),
     }
 }
 
 /// The whole story of a status that was made here because a connection failed; the plugin's own have no source.
-fn broken(status: &Status) -> Option<String> {
+fn broken(status: &Status) -> Option<Sanitized> {
     let mut source = status.source()?;
     let mut text = status.message().to_owned();
     loop {

@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use hyper_util::rt::TokioIo;
 use rustix::fs::{FileType, fstat};
+use talon_sanitize::{Sanitized, inert};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_util::either::Either;
 
@@ -56,7 +57,7 @@ pub(crate) enum ConnectError {
     #[error("its handshake names {shown:?}, which is not in its own directory {}: it has to make its socket in PLUGIN_UNIX_SOCKET_DIR or TMPDIR", dir.display())]
     Outside {
         /// The address.
-        shown: String,
+        shown: Sanitized,
         /// Its own directory.
         dir: PathBuf,
     },
@@ -74,7 +75,7 @@ pub(crate) enum ConnectError {
     )]
     Open {
         /// The path.
-        shown: String,
+        shown: Sanitized,
         /// Why; a symlink shows as ELOOP.
         source: io::Error,
     },
@@ -82,7 +83,7 @@ pub(crate) enum ConnectError {
     #[error("{shown:?}, which its handshake names, is no socket")]
     NoSocket {
         /// The path.
-        shown: String,
+        shown: Sanitized,
     },
     /// The socket, or who listens on it, belongs to another user.
     #[error("{what} belongs to uid {found}, and the plugin runs as uid {expected}")]
@@ -104,7 +105,7 @@ pub(crate) enum ConnectError {
     #[error("cannot connect to {shown:?}: {source}")]
     Connect {
         /// The address.
-        shown: String,
+        shown: Sanitized,
         /// Why.
         source: io::Error,
     },
@@ -171,7 +172,7 @@ impl Target {
 
     /// TCP tells nobody's process, so the owner of the listening port has to do.
     async fn tcp(&self, addr: SocketAddr) -> Result<TcpStream, ConnectError> {
-        let connect = |source| ConnectError::Connect { shown: addr.to_string(), source };
+        let connect = |source| ConnectError::Connect { shown: inert!("{}", addr), source };
         for uid in peer::tcp_listener_uids(addr.port()).map_err(connect)? {
             self.check_uid("who listens on its TCP port", uid)?;
         }
@@ -194,7 +195,7 @@ async fn handed(dir: &PrivateDir) -> Result<UnixStream, ConnectError> {
     UnixStream::connect(magic_path(socket)).await.map_err(connect)
 }
 
-fn show(path: &Path) -> String {
+fn show(path: &Path) -> Sanitized {
     crate::handshake::shown(&path.display().to_string())
 }
 

@@ -4,10 +4,10 @@
 
 use talon_jail::Mode;
 
-use crate::entry::{NetworkAccess, PluginSandbox, PluginSettings, SandboxFs, SandboxMode};
+use crate::entry::{NetworkAccess, PluginSandbox, PluginSettings, SandboxFs, SandboxMode, overdue};
 use crate::name::PluginName;
 use crate::spec::{PluginSpec, SandboxSettings};
-use crate::units::ByteSize;
+use crate::units::{ByteSize, Duration};
 
 /// What the operator says about one plugin, the later word last.
 pub(super) type Operator<'a> = [Option<&'a PluginSettings>; 2];
@@ -35,6 +35,8 @@ pub(super) fn wishes(manifest: &PluginSettings, operator: Operator<'_>, spec: &P
         let beyond = if limit.kind == Kind::Courtesy { wanted < ours } else { wanted > ours };
         if beyond && !operator().any(|settings| (limit.said)(settings).is_some()) {
             let shown = |value: u64| match limit.kind {
+                Kind::Time if value == NO_LIMIT => "0s".to_owned(),
+                Kind::Time => Duration::from(std::time::Duration::from_millis(value)).to_string(),
                 Kind::Bytes => ByteSize::bytes(value).to_string(),
                 Kind::Count | Kind::Courtesy => value.to_string(),
             };
@@ -165,6 +167,8 @@ impl Sandbox<'_> {
 enum Kind {
     Count,
     Bytes,
+    /// In milliseconds; none at all is written `0s`.
+    Time,
     /// The higher, the more others get.
     Courtesy,
 }
@@ -189,7 +193,19 @@ const fn limit(
 /// What no limit is less than.
 const NO_LIMIT: u64 = u64::MAX;
 
-const LIMITS: [Limit; 13] = [
+/// How long a plugin may ignore a deadline.
+fn overdue_ms(time: Option<std::time::Duration>) -> u64 {
+    time.map_or(NO_LIMIT, |time| u64::try_from(time.as_millis()).unwrap_or(NO_LIMIT))
+}
+
+const LIMITS: [Limit; 14] = [
+    // How long it may work on for nobody.
+    limit(
+        "kill_overdue_after",
+        Kind::Time,
+        |said| said.lifecycle.kill_overdue_after.map(|time| overdue_ms(overdue(time))),
+        |spec| overdue_ms(spec.lifecycle.kill_overdue_after),
+    ),
     // A message is held in the supervisor's memory, not in the plugin's.
     limit(
         "max_message_bytes",

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use talon_jail::Mode;
 
 use crate::egress::AllowList;
-use crate::entry::NetworkAccess;
+use crate::entry::{MAX_CALL_TIMEOUT, NetworkAccess};
 use crate::environment;
 use crate::profile;
 use crate::spec::{
@@ -93,6 +93,12 @@ fn lifecycle(life: &LifecycleSettings) -> Result<(), CheckError> {
             shown(life.backoff_initial)
         );
         return Err(setting("backoff_initial", problem));
+    }
+    if let Some(after) = life.kill_overdue_after
+        && after > MAX_CALL_TIMEOUT
+    {
+        let problem = format!("{} is longer than a day: write at most \"1d\"", shown(after));
+        return Err(setting("kill_overdue_after", problem));
     }
     Ok(())
 }

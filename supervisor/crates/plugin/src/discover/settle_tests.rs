@@ -35,6 +35,42 @@ fn mode_of(word: &str) -> Mode {
 }
 
 #[test]
+fn a_manifest_may_ask_to_be_watched_more_closely_and_never_less() {
+    let kill = |after: &str| json!({ "kill_overdue_after": after });
+    let seconds = |seconds: u64| Some(std::time::Duration::from_secs(seconds));
+    let settled_at = |spec: Result<PluginSpec, String>| spec.unwrap().lifecycle.kill_overdue_after;
+    let off = SpecDefaults::default();
+    assert_eq!(settled_at(settled(json!({}), None, None, &off)), None);
+    assert_eq!(settled_at(settled(kill("5s"), None, None, &off)), seconds(5));
+    assert_eq!(settled_at(settled(kill("0s"), None, None, &off)), None);
+
+    let lifecycle = crate::spec::LifecycleSettings { kill_overdue_after: seconds(5), ..Default::default() };
+    let on = SpecDefaults { lifecycle, ..SpecDefaults::default() };
+    assert_eq!(settled_at(settled(json!({}), None, None, &on)), seconds(5));
+    assert_eq!(settled_at(settled(kill("1s"), None, None, &on)), seconds(1));
+    for after in ["6s", "0s"] {
+        let error = settled(kill(after), None, None, &on).unwrap_err();
+        let told = format!(
+            "kill_overdue_after: plugin.yaml asks for {after}, and the operator's word is 5s: remove it there, or allow it with plugins.tools.overrides.p.kill_overdue_after: {after}"
+        );
+        assert_eq!(error, told);
+    }
+    // What the operator says of this very plugin holds, whatever the manifest asks for.
+    assert_eq!(settled_at(settled(kill("0s"), None, Some(kill("7s")), &on)), seconds(7));
+    assert_eq!(settled_at(settled(kill("1s"), Some(kill("0s")), None, &on)), None);
+}
+
+#[test]
+fn a_time_longer_than_a_day_to_ignore_a_deadline_is_refused() {
+    let mut spec = SpecDefaults::default().spec(PluginName::new("p").unwrap(), "a test", "/bin/true");
+    spec.lifecycle.kill_overdue_after = Some(crate::entry::MAX_CALL_TIMEOUT);
+    crate::discover::check(&spec).unwrap();
+    spec.lifecycle.kill_overdue_after = Some(2 * crate::entry::MAX_CALL_TIMEOUT);
+    let error = crate::discover::check(&spec).unwrap_err().to_string();
+    assert!(error.starts_with("kill_overdue_after: 2d is longer than a day"), "{error}");
+}
+
+#[test]
 fn a_manifest_does_not_loosen_its_jail() {
     let defaults = SpecDefaults::default();
     for mode in ["best-effort", "off"] {

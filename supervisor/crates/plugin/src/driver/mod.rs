@@ -20,6 +20,7 @@ use std::time::{Duration, SystemTime};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use talon_sanitize::{Raw, inert};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -33,6 +34,7 @@ use crate::lifecycle::machine::Machine;
 use crate::lifecycle::{Desired, Moment, State};
 use crate::live::Live;
 use crate::logs::Level;
+use crate::overdue::{MAX_WATCHED, Overdue};
 use crate::seam::{Launch, ProcessHandle, Pulse, Refusal, Started};
 use crate::spec::Dialect;
 
@@ -41,6 +43,10 @@ pub(crate) const COMMAND_ROOM: usize = 16;
 
 /// Notes from one launch that wait for the driver: a launch sends two.
 const PROGRESS_ROOM: usize = 8;
+
+/// The longest name of a call in a reason, in bytes: an id and an action as long as either may be, and what stands
+/// between them.
+const MAX_WHICH_BYTES: usize = 400;
 
 /// Sleeps longer than this are cut and begun anew, because an `Instant` so far ahead may not exist.
 const LONGEST_SLEEP: Duration = Duration::from_secs(24 * 60 * 60);
@@ -59,6 +65,8 @@ pub(crate) enum Command {
 enum Heard {
     Launched(Box<Result<Started, Refusal>>),
     Report(Report),
+    /// The watch over an overdue call ended; with a report if it was ignored.
+    Watched(Option<Report>),
 }
 
 /// How far the launch of a generation has come.
@@ -84,6 +92,11 @@ pub(crate) struct Driver {
     commands: mpsc::Receiver<Command>,
     notes: mpsc::Sender<Note>,
     noted: mpsc::Receiver<Note>,
+    /// For the processes' calls, if overdue ones are watched.
+    overdue: mpsc::Sender<Overdue>,
+    overdue_calls: mpsc::Receiver<Overdue>,
+    /// How many overdue calls are watched now.
+    watched: usize,
     work: FuturesUnordered<BoxFuture<'static, (u64, Heard)>>,
     launching: Option<(CancellationToken, Instant)>,
     running: Option<Running>,
@@ -102,6 +115,7 @@ impl Driver {
         let machine = Machine::new(common.spec.lifecycle.clone());
         let view = slot.view.load().as_ref().clone();
         let (notes, noted) = mpsc::channel(PROGRESS_ROOM);
+        let (overdue, overdue_calls) = mpsc::channel(MAX_WATCHED);
         Self {
             launcher,
             common,
@@ -112,6 +126,9 @@ impl Driver {
             commands,
             notes,
             noted,
+            overdue,
+            overdue_calls,
+            watched: 0,
             work: FuturesUnordered::new(),
             launching: None,
             running: None,
@@ -144,6 +161,7 @@ impl Driver {
                     let _ = done.send(());
                 },
                 Some((generation, progress)) = self.noted.recv() => self.progressed(generation, progress),
+                Some(call) = self.overdue_calls.recv() => self.watch(call),
                 Some((generation, heard)) = self.work.next() => self.heard(generation, heard),
                 () = sleep_until(self.epoch, wake) => self.take(Event::Tick),
             }
@@ -175,6 +193,11 @@ impl Driver {
     fn heard(&mut self, generation: u64, heard: Heard) {
         let report = match heard {
             Heard::Report(report) => report,
+            Heard::Watched(report) => {
+                self.watched -= 1;
+                let Some(report) = report else { return };
+                report
+            }
             Heard::Launched(result) => match *result {
                 Ok(started) => {
                     self.settle_in(started);
@@ -183,7 +206,7 @@ impl Driver {
                 Err(Refusal { cause, permanent }) => {
                     // A launch that was called off failed as it was told to.
                     if self.machine.state() != State::Draining {
-                        let text = format!("it did not start: {cause}");
+                        let text = inert!("it did not start: {}", cause);
                         self.common.logs.note(self.slot.index, Level::Warn, text);
                     }
                     Report::LaunchFailed { cause, refused: permanent }
@@ -193,6 +216,7 @@ impl Driver {
         match &report {
             Report::LaunchFailed { .. } | Report::Gone => self.moved_out(),
             Report::Exited { how } => self.tell_exit(how),
+            Report::IgnoredDeadline { .. } => self.tell_ignored(generation, &report),
             _ => {}
         }
         self.take(Event::Report { generation, report });
@@ -263,7 +287,7 @@ impl Driver {
             let launch = launcher.launch(&common.spec, (index, generation), &common.logs, &note, &cancel);
             // What the plugin sends is parsed in there: a panic must end this launch, not this task.
             let result = AssertUnwindSafe(launch).catch_unwind().await.unwrap_or_else(|_| {
-                let cause = "internal error while it started; the supervisor's log has more".to_owned();
+                let cause = "internal error while it started; the supervisor's log has more".into();
                 Err(Refusal { cause, permanent: false })
             });
             let heard = Heard::Launched(Box::new(result));
@@ -274,7 +298,9 @@ impl Driver {
     /// A launch came through: from here on the process is watched and takes calls.
     fn settle_in(&mut self, started: Started) {
         let Started { process, client, capability, report, digest, dialect } = started;
-        let live = Arc::new(Live::new(client));
+        let watches = self.common.spec.lifecycle.kill_overdue_after.is_some();
+        let overdue = watches.then(|| self.overdue.clone());
+        let live = Arc::new(Live::new(client, self.machine.generation(), overdue));
         self.view.pid = Some(process.pid());
         self.view.uid = Some(process.uid());
         self.tell_jail(&report);
@@ -316,9 +342,7 @@ impl Driver {
                         .map(|at| at.saturating_duration_since(epoch)),
                     answered,
                 },
-                Err(_) => {
-                    Verdict::NoAnswer { cause: "internal error".to_owned(), busy_until: None, answered }
-                }
+                Err(_) => Verdict::NoAnswer { cause: "internal error".into(), busy_until: None, answered },
             })
         });
     }
@@ -347,6 +371,28 @@ impl Driver {
                 Report::Gone
             });
         }
+    }
+
+    /// Sees whether the plugin ends an overdue call by itself. Nothing is done while it is watched, so that a plugin
+    /// which follows the deadline that it was told is not disturbed on its way out.
+    fn watch(&mut self, call: Overdue) {
+        let Some(patience) = self.common.spec.lifecycle.kill_overdue_after else { return };
+        if self.watched == MAX_WATCHED {
+            return;
+        }
+        self.watched += 1;
+        let Overdue { generation, call_id, action, since, rest } = call;
+        let end = since.checked_add(patience);
+        let left = end.map_or(LONGEST_SLEEP, |end| end.saturating_duration_since(Instant::now()));
+        let left = left.min(LONGEST_SLEEP);
+        self.work.push(Box::pin(async move {
+            let ignored = tokio::time::timeout(left, rest).await.is_err();
+            // A call's id may be its caller's own.
+            let which =
+                || Raw::of(format_args!("call {call_id} (action {action})")).line_within(MAX_WHICH_BYTES);
+            let report = ignored.then(|| Report::IgnoredDeadline { which: which(), patience });
+            (generation, Heard::Watched(report))
+        }));
     }
 
     fn work_on(&self, work: impl Future<Output = Report> + Send + 'static) {

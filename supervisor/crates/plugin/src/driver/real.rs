@@ -3,19 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use talon_proto::plugin::ToolCallRequest;
+use talon_sanitize::{Raw, Sanitized, inert};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::capability::Capability;
 use crate::client::{Client, Health};
-use crate::execute::ExecuteError;
 use crate::launch::{Launcher, Process, Progress, Running};
 use crate::logs::LogSink;
-use crate::seam::{Launch, ProcessHandle, Pulse, Refusal, Started, Wire};
+use crate::seam::{Launch, ProcessHandle, Pulse, Refusal, Sent, Started, Wire};
 use crate::spec::PluginSpec;
 
 impl Launch for Launcher {
@@ -37,7 +36,7 @@ impl Launch for Launcher {
                     digest,
                     dialect,
                 }),
-                Err(error) => Err(Refusal { permanent: error.is_permanent(), cause: error.to_string() }),
+                Err(error) => Err(Refusal { permanent: error.is_permanent(), cause: Raw::of(&error).line() }),
             }
         }
         .boxed()
@@ -55,8 +54,8 @@ impl ProcessHandle for Process {
     fn uid(&self) -> u32 {
         Process::uid(self)
     }
-    fn exited(&self) -> BoxFuture<'_, String> {
-        async move { Process::exited(self).await.to_string() }.boxed()
+    fn exited(&self) -> BoxFuture<'_, Sanitized> {
+        async move { inert!("{}", Process::exited(self).await) }.boxed()
     }
     fn gone(&self) -> BoxFuture<'_, ()> {
         Process::gone(self).boxed()
@@ -73,13 +72,13 @@ impl ProcessHandle for Process {
 }
 
 impl Wire for Client {
-    fn execute<'a>(
-        &'a self,
-        message: &'a ToolCallRequest,
+    fn execute(
+        &self,
+        message: &ToolCallRequest,
         deadline: Option<Instant>,
         max_message_bytes: usize,
-    ) -> BoxFuture<'a, Result<Bytes, ExecuteError>> {
-        Client::execute(self, message, deadline, max_message_bytes).boxed()
+    ) -> Sent {
+        Client::execute(self, message, deadline, max_message_bytes)
     }
     fn health(&self, timeout: Duration) -> BoxFuture<'_, Pulse> {
         async move {
@@ -94,8 +93,8 @@ impl Wire for Client {
     fn refresh_capabilities(
         &self,
         timeout: Duration,
-    ) -> BoxFuture<'_, Result<Option<Arc<Capability>>, String>> {
-        async move { Client::refresh_capabilities(self, timeout).await.map_err(|error| error.to_string()) }
+    ) -> BoxFuture<'_, Result<Option<Arc<Capability>>, Sanitized>> {
+        async move { Client::refresh_capabilities(self, timeout).await.map_err(|error| Raw::of(error).line()) }
             .boxed()
     }
     fn shutdown(&self, timeout: Duration) -> BoxFuture<'_, bool> {

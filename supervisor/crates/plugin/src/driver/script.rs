@@ -10,6 +10,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use talon_proto::plugin::{Action, PluginCapabilities, ToolCallRequest};
+use talon_sanitize::{Raw, Sanitized};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -20,7 +21,7 @@ use crate::launch::Progress;
 use crate::logs::LogSink;
 use crate::name::PluginName;
 use crate::registry::Registry;
-use crate::seam::{Launch, ProcessHandle, Pulse, Refusal, Started, Wire};
+use crate::seam::{Launch, ProcessHandle, Pulse, Refusal, Sent, Started, Wire};
 use crate::settings::{LogLimits, Settings};
 use crate::spec::{Cookie, Dialect, LifecycleSettings, PluginSpec, SandboxSettings};
 
@@ -45,11 +46,19 @@ pub(crate) struct Manners {
     pub(crate) healthy: bool,
     /// Needs a permit of [`Script::gate`] for each answer.
     pub(crate) gated: bool,
+    /// Ends a call so long after its deadline; `None`: never.
+    pub(crate) ends_overdue_after: Option<Duration>,
     pub(crate) dialect: Dialect,
 }
 
-pub(crate) const GOOD: Manners =
-    Manners { polite: true, heeds_signals: true, healthy: true, gated: false, dialect: Dialect::GoPlugin };
+pub(crate) const GOOD: Manners = Manners {
+    polite: true,
+    heeds_signals: true,
+    healthy: true,
+    gated: false,
+    ends_overdue_after: Some(Duration::ZERO),
+    dialect: Dialect::GoPlugin,
+};
 
 pub(crate) struct Script {
     /// What the next launches do; afterwards all are `Ready`.
@@ -59,6 +68,8 @@ pub(crate) struct Script {
     pub(crate) processes: Mutex<Vec<Arc<FakeProcess>>>,
     /// Launches under way and processes not yet gone.
     alive: Arc<AtomicUsize>,
+    /// Streams of calls that are still open.
+    streams: Arc<AtomicUsize>,
     pub(crate) declared: Mutex<PluginCapabilities>,
 }
 
@@ -71,6 +82,7 @@ impl Script {
             gate: Arc::new(Semaphore::new(0)),
             processes: Mutex::default(),
             alive: Arc::default(),
+            streams: Arc::default(),
             declared: Mutex::new(PluginCapabilities {
                 name: "hello".to_owned(),
                 actions: vec![action],
@@ -85,6 +97,10 @@ impl Script {
 
     pub(crate) fn alive(&self) -> usize {
         self.alive.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn streams(&self) -> usize {
+        self.streams.load(Ordering::SeqCst)
     }
 
     pub(crate) fn latest(&self) -> Arc<FakeProcess> {
@@ -124,7 +140,7 @@ impl Launch for Script {
         async move {
             let alive = Alive::new(&self.alive);
             let plan = self.plans.lock().unwrap().pop_front().unwrap_or(Plan::Ready);
-            let refusal = |permanent| Err(Refusal { cause: "no handshake".to_owned(), permanent });
+            let refusal = |permanent| Err(Refusal { cause: "no handshake".into(), permanent });
             progress(Progress::Started { pid: 100 + instance, uid: 70_000 });
             match plan {
                 Plan::Fails => return refusal(false),
@@ -151,6 +167,7 @@ impl Launch for Script {
                 manners,
                 process: process.clone(),
                 gate: self.gate.clone(),
+                streams: self.streams.clone(),
                 declared: self.declared.lock().unwrap().clone(),
             };
             let name = PluginName::new("hello").unwrap();
@@ -202,10 +219,10 @@ impl ProcessHandle for FakeProcess {
     fn uid(&self) -> u32 {
         70_000
     }
-    fn exited(&self) -> BoxFuture<'_, String> {
+    fn exited(&self) -> BoxFuture<'_, Sanitized> {
         async move {
             let mut exit = self.exit.subscribe();
-            exit.wait_for(Option::is_some).await.unwrap().clone().unwrap()
+            Raw::from(exit.wait_for(Option::is_some).await.unwrap().clone().unwrap()).line()
         }
         .boxed()
     }
@@ -241,26 +258,39 @@ struct FakeClient {
     manners: Manners,
     process: Arc<FakeProcess>,
     gate: Arc<Semaphore>,
+    streams: Arc<AtomicUsize>,
     declared: PluginCapabilities,
 }
 
 impl Wire for FakeClient {
-    fn execute<'a>(
-        &'a self,
-        message: &'a ToolCallRequest,
+    fn execute(
+        &self,
+        message: &ToolCallRequest,
         _deadline: Option<Instant>,
         _max_message_bytes: usize,
-    ) -> BoxFuture<'a, Result<Bytes, ExecuteError>> {
-        async move {
-            if message.action == "break" {
-                return Err(ExecuteError::Transport(Arc::new(std::io::Error::other("broken pipe"))));
-            }
-            if self.manners.gated {
-                self.gate.acquire().await.unwrap().forget();
-            }
-            Ok(Bytes::from(self.answer.clone()))
+    ) -> Sent {
+        let stream = Arc::new(Alive::new(&self.streams));
+        let (breaks, manners, held) = (message.action == "break", self.manners, stream.clone());
+        let (gate, process, answer) = (self.gate.clone(), self.process.clone(), self.answer.clone());
+        Sent {
+            answer: Box::pin(async move {
+                let _held = held;
+                if breaks {
+                    return Err(ExecuteError::Transport(Arc::new(std::io::Error::other("broken pipe"))));
+                }
+                if manners.gated {
+                    gate.acquire().await.unwrap().forget();
+                }
+                Ok(Bytes::from(answer))
+            }),
+            rest: Box::pin(async move {
+                let _held = stream;
+                match manners.ends_overdue_after {
+                    Some(time) => tokio::time::sleep(time).await,
+                    None => drop(process.exited().await),
+                }
+            }),
         }
-        .boxed()
     }
     fn health(&self, timeout: Duration) -> BoxFuture<'_, Pulse> {
         async move {
@@ -268,14 +298,14 @@ impl Wire for FakeClient {
                 return Pulse::Serving;
             }
             tokio::time::sleep(timeout).await;
-            Pulse::Failed("no answer".to_owned())
+            Pulse::Failed("no answer".into())
         }
         .boxed()
     }
     fn refresh_capabilities(
         &self,
         _timeout: Duration,
-    ) -> BoxFuture<'_, Result<Option<Arc<Capability>>, String>> {
+    ) -> BoxFuture<'_, Result<Option<Arc<Capability>>, Sanitized>> {
         let name = PluginName::new("hello").unwrap();
         let mut declared = self.declared.clone();
         declared.actions.push(Action { name: "refreshed".to_owned(), ..Action::default() });
@@ -333,5 +363,6 @@ pub(crate) fn registry(script: &Arc<Script>) -> Registry {
 
 pub(crate) fn call(action: &str, timeout: Option<Duration>) -> ExecuteRequest {
     let message = ToolCallRequest { action: action.to_owned(), ..ToolCallRequest::default() };
-    ExecuteRequest { message, deadline: timeout.map(|timeout| Instant::now() + timeout) }
+    let deadline = timeout.map(|timeout| Instant::now() + timeout);
+    ExecuteRequest { message, deadline, configured_timeout: timeout }
 }

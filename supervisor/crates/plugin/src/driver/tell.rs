@@ -1,9 +1,12 @@
 //! What a driver tells the world: events for programs, log lines for people.
 
+use talon_sanitize::{Sanitized, inert};
+
 use super::Driver;
 use crate::events::{EventKind, NewEvent};
 use crate::lifecycle::State;
-use crate::lifecycle::event::Verdict;
+use crate::lifecycle::event::{Report, Verdict};
+use crate::lifecycle::reason::span;
 use crate::logs::Level;
 use crate::snapshot::not_enforced;
 
@@ -14,9 +17,11 @@ impl Driver {
     pub(super) fn tell_state(&self, from: State, to: State) {
         let name = &self.common.spec.name;
         let instance = self.slot.index;
-        let reason = self.view.reason.as_deref().unwrap_or_default();
-        let message =
-            if reason.is_empty() { format!("{from} → {to}") } else { format!("{from} → {to}: {reason}") };
+        let reason = self.view.reason.clone().unwrap_or_default();
+        let message = match reason.as_str() {
+            "" => inert!("{} → {}", from, to),
+            _ => inert!("{} → {}: {}", from, to, reason),
+        };
         match to {
             State::Failed | State::Refused => tracing::error!(plugin = %name, instance, "{message}"),
             State::Unhealthy | State::Backoff => tracing::warn!(plugin = %name, instance, "{message}"),
@@ -38,39 +43,52 @@ impl Driver {
         metrics::gauge!(NOT_ENFORCED_GAUGE, "plugin" => name.to_string()).set(lacking.len() as f64);
         let told = self.view.last_start.as_ref().map(|start| not_enforced(&start.report)).unwrap_or_default();
         for text in lacking.iter().filter(|text| !told.contains(text)) {
-            self.common.logs.note(self.slot.index, Level::Warn, format!("not enforced: {text}"));
+            self.common.logs.note(self.slot.index, Level::Warn, inert!("not enforced: {}", text));
         }
     }
 
-    pub(super) fn tell_exit(&self, how: &str) {
-        self.common.logs.note(self.slot.index, Level::Info, format!("the process ended: {how}"));
+    pub(super) fn tell_exit(&self, how: &Sanitized) {
+        self.common.logs.note(self.slot.index, Level::Info, inert!("the process ended: {}", how));
         let uptime = self.running.as_ref().map(|running| running.since.elapsed()).unwrap_or_default();
         // What drains was told to go.
         let planned = self.machine.state() == State::Draining;
         self.common.events.emit(
-            self.event(EventKind::PluginExited, how.to_owned())
+            self.event(EventKind::PluginExited, how.clone())
                 .field("exit", how)
                 .field("uptime_ms", uptime.as_millis())
                 .field("planned", planned),
         );
     }
 
+    /// Told before it is acted upon, and only where it is: an earlier process, or one that goes already, is not killed
+    /// for it.
+    pub(super) fn tell_ignored(&self, generation: u64, report: &Report) {
+        let Report::IgnoredDeadline { which, patience } = report else { return };
+        let up = matches!(self.machine.state(), State::Ready | State::Unhealthy);
+        if !up || generation != self.machine.generation() {
+            return;
+        }
+        let text = inert!("it ignored the deadline of {} for {}: it is killed", which, span(*patience));
+        tracing::warn!(plugin = %self.common.spec.name, instance = self.slot.index, "{text}");
+        self.common.logs.note(self.slot.index, Level::Warn, text);
+    }
+
     pub(super) fn tell_check(&self, verdict: &Verdict, failed_before: u32) {
         let cause = match verdict {
             Verdict::Serving => return,
-            Verdict::NotServing => "it says that it does not serve",
-            Verdict::NoAnswer { cause, .. } => cause,
+            Verdict::NotServing => "it says that it does not serve".into(),
+            Verdict::NoAnswer { cause, .. } => cause.clone(),
         };
         // A check that neither counted nor ended the instance was excused by calls in flight.
         let excused =
             self.machine.state() != State::Draining && self.machine.failed_checks() == failed_before;
         self.common.events.emit(
-            self.event(EventKind::HealthFailed, format!("health check failed: {cause}"))
+            self.event(EventKind::HealthFailed, inert!("health check failed: {}", cause))
                 .field("excused", excused),
         );
     }
 
-    fn event(&self, kind: EventKind, message: String) -> NewEvent {
+    fn event(&self, kind: EventKind, message: Sanitized) -> NewEvent {
         NewEvent::new(kind, message).plugin(&self.common.spec.name).instance(self.slot.index)
     }
 }

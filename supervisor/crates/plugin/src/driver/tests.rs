@@ -7,8 +7,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::script::{GOOD, Manners, Plan, Script, call, registry, spec};
-use crate::execute::ExecuteError;
+use crate::execute::{ExecuteError, ExecuteRequest};
 use crate::lifecycle::State;
+use crate::overdue::MAX_WATCHED;
 use crate::plugin::{OperateError, Plugin};
 use crate::registry::Registry;
 use crate::spec::{Dialect, LifecycleSettings, PluginSpec};
@@ -332,6 +333,185 @@ async fn without_a_restart_policy_one_death_is_final() {
     script.latest().exit("exit code 1");
     plugin.reaches(|view| view.state == State::Failed).await;
     assert_eq!(script.launched(), 1);
+}
+
+/// A plugin whose overdue calls are watched.
+async fn watched(manners: Manners) -> (Arc<Script>, Registry, Plugin) {
+    let script = Script::new(Manners { gated: true, ..manners });
+    let lifecycle =
+        LifecycleSettings { kill_overdue_after: Some(5 * SECOND), ..LifecycleSettings::default() };
+    let (registry, plugin) = register(&script, PluginSpec { lifecycle, ..spec("hello") });
+    plugin.settled().await;
+    (script, registry, plugin)
+}
+
+const HEEDLESS: Manners = Manners { ends_overdue_after: None, ..GOOD };
+
+fn named(id: &str, seconds: u32) -> ExecuteRequest {
+    let mut request = call("greet", Some(seconds * SECOND));
+    request.message.id = id.to_owned();
+    request
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plugin_that_ignores_a_deadline_is_killed_and_the_other_calls_die_with_it_at_once() {
+    let (script, registry, plugin) = watched(HEEDLESS).await;
+    let mut events = registry_events(&registry);
+    let other = in_flight(&plugin).await;
+    let began = Instant::now();
+    let late = plugin.executor().execute(named("c1", 2)).await.unwrap_err();
+    assert!(matches!(late, ExecuteError::TimedOut { waited } if waited == 2 * SECOND));
+    assert_eq!(began.elapsed(), 2 * SECOND, "the caller is told at the deadline");
+    assert_eq!((plugin.snapshot().state, script.streams()), (State::Ready, 2));
+
+    let error = other.await.unwrap().unwrap_err();
+    assert_eq!(began.elapsed(), 7 * SECOND);
+    assert_eq!(
+        error.to_string(),
+        "the plugin died during the call (killed, because it ignored the deadline of another call)"
+    );
+    assert!(error.retryable());
+    assert_eq!(*script.latest().told.lock().unwrap(), ["SIGKILL"], "it is asked for nothing more");
+    let snapshot = plugin.snapshot();
+    assert_eq!(snapshot.deaths, 1);
+    assert_eq!(
+        snapshot.reason.unwrap(),
+        "ignored the deadline of call c1 (action greet) for 5 s; restart 1 of 3 follows"
+    );
+    plugin.reaches(|view| view.generation == 2 && view.state == State::Ready).await;
+    let told = std::iter::from_fn(|| events.try_recv().ok());
+    assert!(told.into_iter().any(|event| {
+        event.kind.as_str() == "state_changed"
+            && event.message.contains("ignored the deadline of call c1 (action greet) for 5 s")
+    }));
+    assert_eq!(script.streams(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plugin_that_ends_an_overdue_call_in_time_lives_on() {
+    let (script, _registry, plugin) = watched(Manners { ends_overdue_after: Some(4 * SECOND), ..GOOD }).await;
+    for _ in 0..3 {
+        plugin.executor().execute(named("c1", 2)).await.unwrap_err();
+        assert!(script.streams() > 0, "the stream is left alone");
+    }
+    tokio::time::sleep(60 * SECOND).await;
+    assert_eq!((script.streams(), script.launched(), plugin.snapshot().deaths), (0, 1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_the_policy_an_overdue_call_is_cancelled_at_its_deadline_and_nobody_is_killed() {
+    let script = Script::new(Manners { gated: true, ..HEEDLESS });
+    let (_registry, plugin) = ready(&script).await;
+    plugin.executor().execute(named("c1", 2)).await.unwrap_err();
+    assert_eq!(script.streams(), 0);
+    tokio::time::sleep(60 * SECOND).await;
+    assert_eq!((script.launched(), plugin.snapshot().deaths), (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_goes_away_or_is_in_a_hurry_kills_nobody() {
+    let (script, _registry, plugin) = watched(HEEDLESS).await;
+    let caller = in_flight(&plugin).await;
+    tokio::time::sleep(SECOND).await;
+    caller.abort();
+    assert!(caller.await.unwrap_err().is_cancelled());
+    assert_eq!(script.streams(), 0, "its call is cancelled at once");
+    let hurried = ExecuteRequest { configured_timeout: None, ..named("c1", 1) };
+    plugin.executor().execute(hurried).await.unwrap_err();
+    assert_eq!(script.streams(), 0, "so is this one");
+    tokio::time::sleep(60 * SECOND).await;
+    assert_eq!((script.launched(), plugin.snapshot().deaths), (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_call_waited_elsewhere_is_not_held_against_the_plugin() {
+    let (script, _registry, plugin) =
+        watched(Manners { ends_overdue_after: Some(30 * SECOND), ..GOOD }).await;
+    // It has waited for 28 of its 30 seconds when it gets to the plugin.
+    let waited = ExecuteRequest { configured_timeout: Some(30 * SECOND), ..named("c1", 2) };
+    plugin.executor().execute(waited).await.unwrap_err();
+    tokio::time::sleep(60 * SECOND).await;
+    assert_eq!((script.launched(), plugin.snapshot().deaths), (1, 0));
+    script.manners.lock().unwrap().ends_overdue_after = None;
+    plugin.restart().await.unwrap();
+    let began = Instant::now();
+    let waited = ExecuteRequest { configured_timeout: Some(30 * SECOND), ..named("c1", 2) };
+    plugin.executor().execute(waited).await.unwrap_err();
+    plugin.reaches(|view| view.state != State::Ready).await;
+    assert_eq!(began.elapsed(), 35 * SECOND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_guard_that_gives_a_call_up_at_its_deadline_is_no_caller_that_went_away() {
+    let (script, _registry, plugin) = watched(HEEDLESS).await;
+    let request = named("c1", 2);
+    // The guard's own timer may be seen first, and then it drops the call.
+    let mut call = {
+        let executor = plugin.executor();
+        Box::pin(async move { executor.execute(request).await })
+    };
+    assert!(futures_util::poll!(&mut call).is_pending());
+    tokio::time::advance(2 * SECOND).await;
+    drop(call);
+    plugin.reaches(|view| view.generation == 2).await;
+    assert_eq!(script.launched(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_so_many_overdue_calls_are_watched_and_the_others_are_cancelled() {
+    let (script, _registry, plugin) = watched(Manners { ends_overdue_after: Some(SECOND), ..GOOD }).await;
+    let calls: Vec<_> = (0..3 * MAX_WATCHED)
+        .map(|_| {
+            let executor = plugin.executor();
+            tokio::spawn(async move { executor.execute(named("c1", 2)).await })
+        })
+        .collect();
+    for call in calls {
+        call.await.unwrap().unwrap_err();
+    }
+    // The driver takes some out of its queue meanwhile: as many are watched as there is room, and as many may wait.
+    assert!((1..=2 * MAX_WATCHED).contains(&script.streams()), "{}", script.streams());
+    tokio::task::yield_now().await;
+    assert!(script.streams() <= MAX_WATCHED, "{}", script.streams());
+    tokio::time::sleep(60 * SECOND).await;
+    assert_eq!((script.streams(), plugin.snapshot().deaths), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_goes_anyway_is_not_killed_for_a_call_that_it_ignored() {
+    let (script, _registry, plugin) = watched(HEEDLESS).await;
+    plugin.executor().execute(named("c1", 2)).await.unwrap_err();
+    script.latest().exit("exit code 3");
+    plugin.reaches(|view| view.generation == 2 && view.state == State::Ready).await;
+    tokio::time::sleep(60 * SECOND).await;
+    assert_eq!((script.launched(), plugin.snapshot().deaths), (2, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plugin_that_ignores_every_deadline_is_failed_in_the_end() {
+    let (script, _registry, plugin) = watched(HEEDLESS).await;
+    for _ in 0..4 {
+        plugin.settled().await;
+        plugin.executor().execute(named("c1", 1)).await.unwrap_err();
+        plugin.reaches(|view| view.state != State::Ready).await;
+    }
+    plugin.settled().await;
+    assert_eq!((plugin.snapshot().state, script.launched()), (State::Failed, 4));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_there_only_after_the_deadline_is_not_delivered() {
+    let script = Script::new(Manners { gated: true, ..GOOD });
+    let (_registry, plugin) = ready(&script).await;
+    let mut call = {
+        let executor = plugin.executor();
+        Box::pin(async move { executor.execute(named("c1", 2)).await })
+    };
+    assert!(futures_util::poll!(&mut call).is_pending());
+    // Nobody looks for a while; then both are there, the answer and the deadline.
+    script.gate.add_permits(1);
+    tokio::time::advance(3 * SECOND).await;
+    assert!(matches!(call.await, Err(ExecuteError::TimedOut { .. })));
 }
 
 fn registry_events(registry: &Registry) -> tokio::sync::broadcast::Receiver<Arc<crate::Event>> {

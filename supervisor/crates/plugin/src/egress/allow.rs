@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::place::{self, Host, Place, Problem};
-use crate::visible::visible;
+use talon_sanitize::{Raw, Sanitized};
 
 /// The most entries of one list. 256: a plugin that needs more hosts than a person can review in one sitting
 /// needs [`talon_jail::Network::Host`] instead. More are refused.
@@ -26,7 +26,7 @@ enum Entry {
     Below { suffix: String, port: u16 },
 }
 
-/// Why a list is refused. Entries are shown bounded and without control characters.
+/// Why a list is refused. Entries are shown bounded and sanitized.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EgressError {
@@ -42,7 +42,7 @@ pub enum EgressError {
     #[error("sandbox.allow cannot take {shown:?}: {problem}")]
     Entry {
         /// The entry.
-        shown: String,
+        shown: Sanitized,
         /// What is wrong with it, and what to write.
         problem: Problem,
     },
@@ -64,8 +64,10 @@ impl AllowList {
             return Err(EgressError::TooMany { count: entries.len() });
         }
         let entry = |text: &String| {
-            Entry::parse(text.trim())
-                .map_err(|problem| EgressError::Entry { shown: visible(text, SHOWN_BYTES), problem })
+            Entry::parse(text.trim()).map_err(|problem| EgressError::Entry {
+                shown: Raw::from(text).line_within(SHOWN_BYTES),
+                problem,
+            })
         };
         Ok(Self { entries: entries.iter().map(entry).collect::<Result<_, _>>()? })
     }

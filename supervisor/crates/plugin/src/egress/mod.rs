@@ -24,6 +24,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use talon_sanitize::Sanitized;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -63,12 +64,12 @@ pub enum Denied {
     /// No entry of the list allows it.
     NotListed {
         /// `host:port`, checked and bounded.
-        place: String,
+        place: Sanitized,
     },
     /// The name is allowed, and leads to this machine or the network around it.
     Inside {
         /// `host:port`, checked and bounded.
-        place: String,
+        place: Sanitized,
         /// Where it leads.
         address: SocketAddr,
     },

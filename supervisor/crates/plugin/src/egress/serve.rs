@@ -12,13 +12,13 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use talon_sanitize::{Raw, Sanitized};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{sleep, timeout};
 
 use super::place::Place;
 use super::reach::{CONNECT_TIMEOUT, LOOKUP_TIMEOUT, ReachError};
 use super::{Denied, Shared, tunnel};
-use crate::visible::visible;
 
 /// The largest head of a request, in bytes: what most servers take. A larger one is answered with 431.
 pub const MAX_HEAD_BYTES: usize = 8 << 10;
@@ -123,7 +123,10 @@ async fn open(request: &mut Request<Incoming>, shared: &Shared) -> Result<TcpStr
     };
     let asked = asked.as_str();
     let place = Place::parse(asked).map_err(|problem| {
-        (StatusCode::BAD_REQUEST, format!("cannot connect to {:?}: {problem}", visible(asked, SHOWN_BYTES)))
+        (
+            StatusCode::BAD_REQUEST,
+            format!("cannot connect to {:?}: {problem}", Raw::from(asked).line_within(SHOWN_BYTES)),
+        )
     })?;
     let denied = |denied: Denied| {
         let text = denied.to_string();
@@ -132,11 +135,11 @@ async fn open(request: &mut Request<Incoming>, shared: &Shared) -> Result<TcpStr
         (StatusCode::FORBIDDEN, text)
     };
     if !shared.reach.allows(&place) {
-        return Err(denied(Denied::NotListed { place: place.to_string() }));
+        return Err(denied(Denied::NotListed { place: shown(&place) }));
     }
     shared.reach.connect(&place).await.map_err(|error| match error {
         ReachError::Inside(ip) => {
-            denied(Denied::Inside { place: place.to_string(), address: (ip, place.port).into() })
+            denied(Denied::Inside { place: shown(&place), address: (ip, place.port).into() })
         }
         ReachError::Lookup(error) => {
             (StatusCode::BAD_GATEWAY, format!("cannot resolve {place}: {error} (check the name)"))
@@ -148,6 +151,11 @@ async fn open(request: &mut Request<Incoming>, shared: &Shared) -> Result<TcpStr
             (StatusCode::GATEWAY_TIMEOUT, format!("cannot connect to {place}: {what} (try again later)"))
         }
     })
+}
+
+/// A place that was asked for, in the form in which it was understood.
+fn shown(place: &Place) -> Sanitized {
+    Raw::of(place).line()
 }
 
 fn refusal(status: StatusCode, text: String) -> Answer {

@@ -65,7 +65,15 @@ impl LifecycleKeys {
         set(&mut life.start_timeout, time(self.start_timeout));
         set(&mut life.grace_period, time(self.grace_period));
         set(&mut life.ready_wait, time(self.ready_wait));
+        set(&mut life.kill_overdue_after, self.kill_overdue_after.map(overdue));
     }
+}
+
+/// No time at all is the way to write that there is no such limit: a plugin cannot end a call at the very instant of its
+/// deadline, so it would mean to kill every plugin that is ever late.
+#[must_use]
+pub fn overdue(duration: Duration) -> Option<std::time::Duration> {
+    Some(duration.get()).filter(|duration| !duration.is_zero())
 }
 
 fn set<T>(place: &mut T, value: Option<T>) {

@@ -113,6 +113,11 @@ impl PluginSettings {
                 found.time(time, &path.key(name));
             }
         }
+        if let Some(after) = own.kill_overdue_after
+            && after.get() > MAX_CALL_TIMEOUT
+        {
+            found.problem(&path.key("kill_overdue_after"), "is longer than a day", "write at most \"1d\"");
+        }
         // What is only inherited has been checked where it stands.
         if own.health_check_interval.is_some() || own.health_check_timeout.is_some() {
             let timeout = own.health_check_timeout.unwrap_or(wider.health_check_timeout.into());

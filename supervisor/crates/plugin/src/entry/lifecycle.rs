@@ -44,4 +44,11 @@ pub struct LifecycleKeys {
     /// As `plugins.tools.ready_wait`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ready_wait: Option<Duration>,
+    /// As `plugins.tools.kill_overdue_after`.
+    ///
+    /// A `plugin.yaml` may ask to be watched, or to be given less time, never for more time than
+    /// `plugins.tools.kill_overdue_after` says, nor not to be watched: one that does is refused until the operator says
+    /// here how it is to be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kill_overdue_after: Option<Duration>,
 }

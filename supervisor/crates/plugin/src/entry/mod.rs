@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::spec::{Cookie, Dialect};
 use crate::units::Duration;
 
+pub use apply::overdue;
 pub use calls::CallLimits;
 pub use check::{MAX_CALL_TIMEOUT, check_backoff, check_day, check_health, check_variable};
 pub use files::{MAX_GRANTS, SandboxFs};

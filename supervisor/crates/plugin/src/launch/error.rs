@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use talon_jail::{GroupError, SpawnError};
+use talon_sanitize::Sanitized;
 
 use super::process::Exit;
 use crate::capability::CapabilityError;
@@ -54,7 +55,7 @@ impl fmt::Display for Step {
 
 /// What a plugin said last, if anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Words(pub(crate) Option<String>);
+pub(crate) struct Words(pub(crate) Option<Sanitized>);
 
 impl fmt::Display for Words {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -65,8 +66,8 @@ impl fmt::Display for Words {
     }
 }
 
-/// Why a plugin did not start. The texts end with what to do next; texts of the plugin in them are bounded and
-/// without control characters. Nothing of the start is left.
+/// Why a plugin did not start. The texts end with what to do next; texts of the plugin in them are bounded
+/// and sanitized. Nothing of the start is left.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum LaunchError {
@@ -164,19 +165,19 @@ pub(crate) enum LaunchError {
     },
     /// The place it named is not its own, or nobody is there.
     #[error("{0}")]
-    Connect(String, #[source] Option<ConnectError>),
+    Connect(Sanitized, #[source] Option<ConnectError>),
     /// It refused its settings.
     #[error("it refused its settings (Init): {0}; correct its config")]
-    Init(String),
+    Init(Sanitized),
     /// Its capabilities could not be read.
     #[error("its Capabilities cannot be read: {0}; it has to serve opentalon.plugin.v1.PluginService")]
-    Capabilities(String),
+    Capabilities(Sanitized),
     /// It declares what it may not.
     #[error(transparent)]
     Declaration(#[from] CapabilityError),
     /// Its health cannot be asked.
     #[error("its health cannot be read: {0}; it has to serve grpc.health.v1, or nothing of that name")]
-    Health(String),
+    Health(Sanitized),
     /// It took too long.
     #[error("was not ready within {} s: time ran out while {step}{words}; raise its start_timeout if it needs longer", after.as_secs_f32())]
     TimedOut {

@@ -31,7 +31,7 @@ use tokio_util::sync::CancellationToken;
 use self::attempt::{Attempt, Failure, LAST_NEWS};
 pub(crate) use self::error::LaunchError;
 use self::error::Step;
-pub(crate) use self::process::Process;
+pub(crate) use self::process::{Exit, Process};
 use self::wait::{Output, Waited};
 use crate::capability::Capability;
 use crate::client::Client;

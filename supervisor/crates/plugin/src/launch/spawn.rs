@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 use talon_jail::{Access, Given, Group, Groups, Identity, JailSpec, Mode, Shown, View};
+use talon_sanitize::inert;
 use tokio::net::UnixListener;
 use tokio::time::Instant;
 
@@ -55,7 +56,7 @@ fn proxy(
     view.shown.push(Shown { at: path.clone(), from: path, access: Access::Write, needed: true });
     let logs = logs.clone();
     let on_denied = Arc::new(move |denied: &Denied| {
-        let text = denied.to_string();
+        let text = inert!("{}", denied);
         // Among the plugin's own lines and under the same limit: it could ask for what it may not have for ever.
         logs.line(instance, Stream::Supervisor, text.len(), || (Level::Warn, text));
     });

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use talon_jail::Mode;
+use talon_sanitize::{Raw, Sanitized};
 
 use super::error::{LaunchError, Step};
 use super::process::Process;
 use crate::capability::Capability;
-use crate::client::{Client, Health, InitOutcome, RefreshError};
-use crate::connect::{ConnectError, Target};
+use crate::client::{Client, Health, InitOutcome, LinkError, RefreshError};
+use crate::connect::Target;
 use crate::entry::NetworkAccess;
 use crate::handshake::{Address, Handshake};
 use crate::logs::{Level, LogSink, Stream};
@@ -47,7 +48,7 @@ pub(super) fn target(
         return Err(LaunchError::TcpInside { addr });
     }
     Target::new(&handshake.address, dir, uid, monitor_pid, spec.allow_tcp)
-        .map_err(|error| LaunchError::Connect(error.to_string(), Some(error)))
+        .map_err(|error| LaunchError::Connect(Raw::of(&error).line(), Some(error)))
 }
 
 /// From a socket to a plugin that serves.
@@ -115,16 +116,15 @@ async fn keep_drained(
     }
 }
 
-/// Our own connector's words, which lie deep in the channel's error.
-fn connect_cause(error: &tonic::transport::Error) -> String {
+/// Our own connector's words, or those that lie deepest in hyper's error.
+fn connect_cause(error: &LinkError) -> Sanitized {
+    let error = match error {
+        LinkError::Connect(own) => return Raw::of(own).line(),
+        LinkError::Http(error) => error,
+    };
     let mut cause: &dyn std::error::Error = error;
-    loop {
-        if let Some(own) = cause.downcast_ref::<ConnectError>() {
-            return own.to_string();
-        }
-        match cause.source() {
-            Some(deeper) => cause = deeper,
-            None => return cause.to_string(),
-        }
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
     }
+    Raw::of(cause).line()
 }

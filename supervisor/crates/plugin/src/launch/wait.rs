@@ -4,6 +4,7 @@ use super::error::LaunchError;
 use crate::handshake::{self, Handshake, HandshakeError, MAX_LINE_BYTES};
 use crate::spec::PluginSpec;
 use crate::stdio::{Line, PipeReader, Scribe, Splitter};
+use talon_sanitize::Raw;
 
 /// The most lines before the handshake, and the most bytes: a banner, a few warnings of an interpreter.
 const MAX_STRAY_LINES: usize = 64;
@@ -59,7 +60,7 @@ pub(super) async fn handshake(output: &mut Output, spec: &PluginSpec) -> Result<
         // Whoever sends a gigabyte without a line end is not waited for.
         if output.splitter.pending() > MAX_LINE_BYTES as u64 {
             let start = output.splitter.rest().map_or_else(Vec::new, |line| line.bytes.to_vec());
-            let shown = handshake::shown(&String::from_utf8_lossy(&start));
+            let shown = Raw::from_bytes(&start).line_within(handshake::SHOWN_BYTES);
             return Err(HandshakeError::TooLong { shown }.into());
         }
     }

@@ -7,6 +7,8 @@
 
 use std::time::Duration;
 
+use talon_sanitize::Sanitized;
+
 use super::Moment;
 use super::event::Verdict;
 use crate::spec::LifecycleSettings;
@@ -33,7 +35,7 @@ pub(crate) enum Judged {
     /// It was silent, and may be.
     Excused,
     /// One more failure in a row.
-    Failed { cause: String },
+    Failed { cause: Sanitized },
 }
 
 impl Checks {
@@ -64,7 +66,7 @@ impl Checks {
                 *self = Self::new(policy, now);
                 return Judged::Well;
             }
-            Verdict::NotServing => "it says that it does not serve".to_owned(),
+            Verdict::NotServing => "it says that it does not serve".into(),
             Verdict::NoAnswer { cause, busy_until, answered } => {
                 if answered {
                     self.excused_until = None;

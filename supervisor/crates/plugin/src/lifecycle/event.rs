@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use talon_sanitize::Sanitized;
+
 use super::Moment;
 use super::backoff::Jitter;
 
@@ -28,9 +30,9 @@ pub(crate) enum Report {
     /// Handshake, Init and Capabilities went well.
     Launched,
     /// It did not become ready, and nothing is left of it. `refused`: trying again would not help.
-    LaunchFailed { cause: String, refused: bool },
+    LaunchFailed { cause: Sanitized, refused: bool },
     /// The program ended; what it started may still be there.
-    Exited { how: String },
+    Exited { how: Sanitized },
     /// Nothing of it is left.
     Gone,
     /// No call is in flight any more.
@@ -39,6 +41,9 @@ pub(crate) enum Report {
     ExitAnswered { accepted: bool },
     /// A health check ended.
     Checked(Verdict),
+    /// It did not end a call within the time that it has for that after the call's deadline. `which`: "call X (action
+    /// Y)"; `patience`: how long it had.
+    IgnoredDeadline { which: Sanitized, patience: Duration },
 }
 
 /// How a health check ended.
@@ -51,7 +56,7 @@ pub(crate) enum Verdict {
     /// It did not answer in time, or broke the connection.
     NoAnswer {
         /// Why.
-        cause: String,
+        cause: Sanitized,
         /// The latest deadline among the calls in flight, if there are any.
         busy_until: Option<Moment>,
         /// Whether a call was answered since the last check: it is alive, merely slow.
@@ -84,7 +89,7 @@ pub(crate) enum Action {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CallsEnd {
     /// The process died.
-    Died { how: String, restarting: bool },
+    Died { how: Sanitized, restarting: bool },
     /// The process is stopped or replaced, and the grace period is over.
     Stopped,
 }

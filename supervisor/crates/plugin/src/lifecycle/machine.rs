@@ -7,7 +7,7 @@
 //!                              │   └───────┬────────┘                    healthy│ ▼
 //!                              │           │                                Unhealthy
 //!                              │           │ launch failed or                      │ died, too many failed checks,
-//!                              │           │ called off                            │ stop, restart
+//!                              │           │ called off                            │ ignored a deadline, stop, restart
 //!                              │           ▼                                       ▼
 //!                              │   ┌─────────────────────── Draining ───────────────────────────┐
 //!                              │   │ calls finish → asked to exit → SIGTERM → SIGKILL, clearing │
@@ -29,7 +29,8 @@
 //! `Unhealthy` and `Draining` only, and every way out of `Draining` waits until nothing of it is left: so there
 //! are never two processes of one instance. Deaths are counted when they happen; an exit that was asked for is
 //! not a death. An instance that fails too many checks counts as dead and drains first, so that calls which
-//! still get answers may finish.
+//! still get answers may finish. One that ignores the deadline of a call, where that is forbidden, counts as dead and
+//! is killed at once: it does not do as it is told, and asking it to end would be telling it something.
 //!
 //! The machine does no IO, reads no clock, draws no random number and cannot panic; an event that makes no
 //! sense in a state changes nothing. Reports of another generation than the latest are ignored. It asks for
@@ -37,10 +38,12 @@
 
 use std::time::Duration;
 
+use talon_sanitize::{Sanitized, inert};
+
 use super::backoff;
 use super::checks::{Checks, Judged};
 use super::event::{Action, CallsEnd, Event, Input, Report, Verdict};
-use super::reason::{Reason, bounded};
+use super::reason::{Reason, bounded, span};
 use super::tally::Tally;
 use super::{Desired, Moment, State};
 use crate::spec::LifecycleSettings;
@@ -290,14 +293,17 @@ impl Machine {
                 self.settle(next, input.now)
             }
             Report::Gone => {
-                let next = self.death("it vanished while it started".to_owned(), false, input);
+                let next = self.death("it vanished while it started".into(), false, input);
                 self.settle(next, input.now)
             }
             Report::Exited { how } => {
                 let next = self.death(how, false, input);
                 self.cancel_launch(next, input.now)
             }
-            Report::CallsDone | Report::ExitAnswered { .. } | Report::Checked(_) => Vec::new(),
+            Report::CallsDone
+            | Report::ExitAnswered { .. }
+            | Report::Checked(_)
+            | Report::IgnoredDeadline { .. } => Vec::new(),
         }
     }
 
@@ -310,7 +316,7 @@ impl Machine {
                 vec![Action::FailCalls(CallsEnd::Died { how, restarting }), Action::Kill]
             }
             Report::Gone => {
-                let how = "it vanished".to_owned();
+                let how = Sanitized::ours("it vanished");
                 let next = self.death(how.clone(), false, input);
                 let restarting = matches!(next, Next::Backoff(_));
                 let mut actions = vec![Action::FailCalls(CallsEnd::Died { how, restarting })];
@@ -318,6 +324,15 @@ impl Machine {
                 actions
             }
             Report::Checked(verdict) => self.checked(verdict, input),
+            Report::IgnoredDeadline { which, patience } => {
+                let cause = inert!("ignored the deadline of {} for {}", which, span(patience));
+                let next = self.death(cause, false, input);
+                let restarting = matches!(next, Next::Backoff(_));
+                self.clear(next, input.now);
+                // Other callers are not told whose call it was.
+                let how = Sanitized::ours("killed, because it ignored the deadline of another call");
+                vec![Action::FailCalls(CallsEnd::Died { how, restarting }), Action::Kill]
+            }
             Report::ProcessStarted
             | Report::Launched
             | Report::LaunchFailed { .. }
@@ -327,7 +342,7 @@ impl Machine {
     }
 
     fn report_draining(&mut self, step: Step, report: Report, input: Input) -> Vec<Action> {
-        let died = |how: String, restarting| Action::FailCalls(CallsEnd::Died { how, restarting });
+        let died = |how: Sanitized, restarting| Action::FailCalls(CallsEnd::Died { how, restarting });
         match (step, report) {
             (Step::Calls | Step::Asked | Step::Terminated, Report::Exited { how }) => {
                 let mut actions = vec![died(how, self.is_coming())];
@@ -339,7 +354,7 @@ impl Machine {
                 let next = next.clone();
                 let mut actions = Vec::new();
                 if step != Step::Clearing {
-                    actions.push(died("it vanished".to_owned(), self.is_coming()));
+                    actions.push(died("it vanished".into(), self.is_coming()));
                 }
                 actions.extend(self.settle(next, input.now));
                 actions
@@ -369,13 +384,13 @@ impl Machine {
             self.reason = Some(Reason::FailedChecks { failures, threshold, cause: bounded(cause) });
             return Vec::new();
         }
-        let next =
-            self.death(format!("failed {failures} health checks in a row; the last: {cause}"), false, input);
+        let cause = inert!("failed {} health checks in a row; the last: {}", failures, cause);
+        let next = self.death(cause, false, input);
         self.drain(self.policy.grace_period, next, input.now)
     }
 
     /// Counts a death, says why in `reason`, and decides what follows.
-    fn death(&mut self, cause: String, refused: bool, input: Input) -> Next {
+    fn death(&mut self, cause: Sanitized, refused: bool, input: Input) -> Next {
         let cause = bounded(cause);
         if refused {
             self.reason = Some(Reason::Refused { cause });

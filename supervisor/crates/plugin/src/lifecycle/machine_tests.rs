@@ -57,26 +57,26 @@ impl Story {
     }
 
     fn dies(&mut self) -> Vec<Action> {
-        self.hear(Report::Exited { how: "killed by SIGKILL".to_owned() })
+        self.hear(Report::Exited { how: "killed by SIGKILL".into() })
     }
 
-    fn says(&self) -> String {
+    fn says(&self) -> Sanitized {
         self.machine.reason().unwrap().describe(&crate::name::PluginName::new("x").unwrap())
     }
 }
 
 fn silent(busy_until: Option<Moment>) -> Report {
-    Report::Checked(Verdict::NoAnswer { cause: "timed out".to_owned(), busy_until, answered: false })
+    Report::Checked(Verdict::NoAnswer { cause: "timed out".into(), busy_until, answered: false })
 }
 
 fn failed(refused: bool) -> Report {
-    Report::LaunchFailed { cause: "no handshake".to_owned(), refused }
+    Report::LaunchFailed { cause: "no handshake".into(), refused }
 }
 
 #[test]
 fn a_death_goes_through_draining_and_backoff_to_ready_again() {
     let mut story = Story::ready(policy());
-    let end = CallsEnd::Died { how: "killed by SIGKILL".to_owned(), restarting: true };
+    let end = CallsEnd::Died { how: "killed by SIGKILL".into(), restarting: true };
     assert_eq!(story.dies(), vec![Action::FailCalls(end), Action::Kill]);
     assert_eq!(story.machine.state(), State::Draining);
     assert!(story.machine.is_coming());
@@ -98,7 +98,7 @@ fn one_death_more_than_allowed_within_the_window_is_failed_until_an_operator_say
         story.wake();
         story.comes_up();
     }
-    let end = CallsEnd::Died { how: "killed by SIGKILL".to_owned(), restarting: false };
+    let end = CallsEnd::Died { how: "killed by SIGKILL".into(), restarting: false };
     assert_eq!(story.dies(), vec![Action::FailCalls(end), Action::Kill]);
     story.hear(Report::Gone);
     assert_eq!(story.machine.state(), State::Failed);
@@ -157,7 +157,7 @@ fn a_planned_restart_is_no_death() {
     for generation in 2..20 {
         assert_eq!(story.take(Event::Restart), vec![Action::AwaitCalls]);
         assert_eq!(story.hear(Report::CallsDone), vec![Action::AskToExit]);
-        story.hear(Report::Exited { how: "exit code 0".to_owned() });
+        story.hear(Report::Exited { how: "exit code 0".into() });
         assert_eq!(story.hear(Report::Gone), vec![Action::Launch { generation }]);
         story.comes_up();
     }
@@ -217,7 +217,7 @@ fn start_while_it_stops_starts_it_again_once_it_is_gone() {
     let _ = story.take(Event::Stop { grace: None });
     assert_eq!(story.take(Event::Start), vec![]);
     assert!(story.machine.is_coming());
-    story.hear(Report::Exited { how: "exit code 0".to_owned() });
+    story.hear(Report::Exited { how: "exit code 0".into() });
     assert_eq!(story.hear(Report::Gone), vec![Action::Launch { generation: 2 }]);
 }
 
@@ -240,7 +240,7 @@ fn failed_checks_make_it_unhealthy_and_past_the_threshold_replace_it() {
     assert_eq!(story.machine.state(), State::Draining);
     assert_eq!(story.machine.deaths(story.now), 1);
     story.hear(Report::CallsDone);
-    story.hear(Report::Exited { how: "exit code 0".to_owned() });
+    story.hear(Report::Exited { how: "exit code 0".into() });
     story.hear(Report::Gone);
     assert_eq!(story.machine.state(), State::Backoff);
     assert_eq!(story.machine.deaths(story.now), 1, "counted once");
@@ -268,7 +268,7 @@ fn a_plugin_that_answers_calls_one_by_one_stays_excused() {
         story.wake();
         let busy_until = Some(story.now + SECOND);
         story.hear(Report::Checked(Verdict::NoAnswer {
-            cause: "timed out".to_owned(),
+            cause: "timed out".into(),
             busy_until,
             answered: true,
         }));
@@ -283,10 +283,64 @@ fn reports_of_an_earlier_generation_change_nothing() {
     story.hear(Report::Gone);
     story.wake();
     story.comes_up();
-    for report in [Report::Gone, Report::Exited { how: "late".to_owned() }, silent(None)] {
+    for report in [Report::Gone, Report::Exited { how: "late".into() }, silent(None)] {
         assert_eq!(story.take(Event::Report { generation: 1, report }), vec![]);
         assert_eq!(story.machine.state(), State::Ready);
     }
+}
+
+fn ignored() -> Report {
+    Report::IgnoredDeadline { which: "call c1 (action greet)".into(), patience: 5 * SECOND }
+}
+
+#[test]
+fn an_ignored_deadline_is_a_death_without_any_asking() {
+    let mut story = Story::ready(policy());
+    let how = Sanitized::ours("killed, because it ignored the deadline of another call");
+    let end = |restarting| CallsEnd::Died { how: how.clone(), restarting };
+    assert_eq!(story.hear(ignored()), vec![Action::FailCalls(end(true)), Action::Kill]);
+    assert_eq!(story.machine.state(), State::Draining);
+    assert!(story.machine.is_coming());
+    assert_eq!(story.hear(ignored()), vec![], "once is enough");
+    assert_eq!(story.dies(), vec![]);
+    story.hear(Report::Gone);
+    assert_eq!(story.machine.state(), State::Backoff);
+    assert_eq!(story.machine.deaths(story.now), 1);
+    assert_eq!(
+        story.says(),
+        "ignored the deadline of call c1 (action greet) for 5 s; restart 1 of 3 follows"
+    );
+    for _ in 0..3 {
+        story.wake();
+        story.comes_up();
+        story.hear(ignored());
+        story.dies();
+        story.hear(Report::Gone);
+    }
+    assert_eq!(story.machine.state(), State::Failed);
+}
+
+#[test]
+fn an_ignored_deadline_ends_no_earlier_and_no_later_process_than_that_which_ignored_it() {
+    let mut story = Story::ready(policy());
+    story.dies();
+    story.hear(Report::Gone);
+    story.wake();
+    story.comes_up();
+    assert_eq!(story.take(Event::Report { generation: 1, report: ignored() }), vec![]);
+    assert_eq!(story.machine.state(), State::Ready);
+    let _ = story.take(Event::Stop { grace: None });
+    assert_eq!(story.hear(ignored()), vec![], "it goes already");
+    assert_eq!(story.machine.deaths(story.now), 1);
+}
+
+#[test]
+fn an_unhealthy_plugin_that_ignores_a_deadline_is_killed_as_well() {
+    let mut story = Story::ready(policy());
+    story.wake();
+    story.hear(silent(None));
+    assert_eq!(story.machine.state(), State::Unhealthy);
+    assert!(story.hear(ignored()).contains(&Action::Kill));
 }
 
 fn any_report() -> impl Strategy<Value = Report> {
@@ -294,7 +348,7 @@ fn any_report() -> impl Strategy<Value = Report> {
         Just(Verdict::Serving),
         Just(Verdict::NotServing),
         (proptest::option::of(0u64..10_000), any::<bool>()).prop_map(|(busy, answered)| Verdict::NoAnswer {
-            cause: "silent".to_owned(),
+            cause: "silent".into(),
             busy_until: busy.map(Duration::from_secs),
             answered,
         }),
@@ -303,9 +357,10 @@ fn any_report() -> impl Strategy<Value = Report> {
         Just(Report::ProcessStarted),
         Just(Report::Launched),
         any::<bool>().prop_map(failed),
-        Just(Report::Exited { how: "exit code 1".to_owned() }),
+        Just(Report::Exited { how: "exit code 1".into() }),
         Just(Report::Gone),
         Just(Report::CallsDone),
+        Just(ignored()),
         any::<bool>().prop_map(|accepted| Report::ExitAnswered { accepted }),
         verdict.prop_map(Report::Checked),
     ]
@@ -405,14 +460,16 @@ impl World {
                 1 | 2 => Report::Launched,
                 _ => failed(pick.is_multiple_of(8)),
             }),
-            (false, false, false) => match pick % 4 {
-                0 => Some(Report::Exited { how: "exit code 1".to_owned() }),
+            (false, false, false) => match pick % 5 {
+                0 => Some(Report::Exited { how: "exit code 1".into() }),
                 1 if self.calls_end => Some(Report::CallsDone),
+                // A call that was overdue before it drained may be found ignored afterwards.
+                3 => Some(ignored()),
                 _ => {
                     matches!(arbitrary, Report::Checked(_) | Report::ExitAnswered { .. }).then_some(arbitrary)
                 }
             },
-            (false, false, true) => Some(Report::Exited { how: "killed by SIGKILL".to_owned() }),
+            (false, false, true) => Some(Report::Exited { how: "killed by SIGKILL".into() }),
             (false, true, true) => Some(Report::Gone),
             (false, true, false) => None,
         }
@@ -491,6 +548,32 @@ proptest! {
                 State::Starting | State::Handshaking | State::Ready | State::Unhealthy | State::Draining
             );
             prop_assert_eq!(with_process, life.world.occupied);
+        }
+    }
+
+    #[test]
+    fn an_ignored_deadline_kills_what_is_up_and_changes_nothing_else(
+        policy in any_policy(),
+        steps in proptest::collection::vec((proptest::option::weighted(0.2, any_order()), any::<u8>(), any_report()), 1..100),
+    ) {
+        let mut life = Life { machine: Machine::new(policy), world: World::default(), now: Duration::ZERO };
+        for (order, pick, report) in steps {
+            match order {
+                Some(order) => life.take(order, u32::from(pick)),
+                None => { life.advance(pick, report); }
+            }
+            let mut machine = life.machine.clone();
+            let (state, generation) = (machine.state(), machine.generation());
+            let input = Input { now: life.now, jitter: Jitter(0) };
+            let actions = machine.step(Event::Report { generation, report: ignored() }, input);
+            if matches!(state, State::Ready | State::Unhealthy) {
+                let killed = matches!(actions[..], [Action::FailCalls(CallsEnd::Died { .. }), Action::Kill]);
+                prop_assert!(killed, "{:?}", actions);
+                prop_assert_eq!(machine.state(), State::Draining);
+                prop_assert!(machine.deaths(life.now) >= life.machine.deaths(life.now));
+            } else {
+                prop_assert_eq!((machine.state(), actions.len()), (state, 0));
+            }
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use talon_sanitize::{Sanitized, inert};
+
 use crate::name::PluginName;
 
 /// The longest cause that is carried along, in bytes: a sentence or two. A longer one is cut.
@@ -15,66 +17,70 @@ pub(crate) enum Reason {
     /// The operator asked for a restart.
     PlannedRestart,
     /// It died and will be started again.
-    Died { deaths: u32, allowed: u32, cause: String },
+    Died { deaths: u32, allowed: u32, cause: Sanitized },
     /// It failed its last health checks, but not yet too many.
-    FailedChecks { failures: u32, threshold: u32, cause: String },
+    FailedChecks { failures: u32, threshold: u32, cause: Sanitized },
     /// It died more often than allowed.
-    DiedTooOften { deaths: u32, window: Duration, cause: String },
+    DiedTooOften { deaths: u32, window: Duration, cause: Sanitized },
     /// It died, and its configuration says not to start it again.
-    RestartsOff { cause: String },
+    RestartsOff { cause: Sanitized },
     /// It may not be started as it is.
-    Refused { cause: String },
+    Refused { cause: Sanitized },
 }
 
 impl Reason {
     /// The text for `talon status` and for refused calls.
-    pub(crate) fn describe(&self, plugin: &PluginName) -> String {
+    pub(crate) fn describe(&self, plugin: &PluginName) -> Sanitized {
         match self {
             Self::StoppedByOperator => {
-                format!("stopped on request; `talon plugin start {plugin}` starts it")
+                inert!("stopped on request; `talon plugin start {}` starts it", plugin)
             }
-            Self::PlannedRestart => "restarted by an operator".to_owned(),
+            Self::PlannedRestart => "restarted by an operator".into(),
             Self::Died { deaths, allowed, cause } => {
-                format!("{cause}; restart {deaths} of {allowed} follows")
+                inert!("{}; restart {} of {} follows", cause, deaths, allowed)
             }
             Self::FailedChecks { failures, threshold, cause } => {
-                format!(
-                    "failed {failures} of {threshold} health checks in a row: {cause}; it is restarted at {threshold}"
+                inert!(
+                    "failed {} of {threshold} health checks in a row: {}; it is restarted at {threshold}",
+                    failures,
+                    cause,
+                    threshold = threshold,
                 )
             }
-            Self::DiedTooOften { deaths, window, cause } => format!(
-                "died {deaths} {} within {}; last: {cause}; see `talon plugin logs {plugin}`, then `talon plugin start {plugin}`",
+            Self::DiedTooOften { deaths, window, cause } => inert!(
+                "died {} {} within {}; last: {}; see `talon plugin logs {plugin}`, then `talon plugin start {plugin}`",
+                deaths,
                 if *deaths == 1 { "time" } else { "times" },
                 span(*window),
+                cause,
+                plugin = plugin,
             ),
-            Self::RestartsOff { cause } => format!(
-                "{cause}, and restart_on_failure is off; see `talon plugin logs {plugin}`, then `talon plugin start {plugin}`"
+            Self::RestartsOff { cause } => inert!(
+                "{}, and restart_on_failure is off; see `talon plugin logs {plugin}`, then `talon plugin start {plugin}`",
+                cause,
+                plugin = plugin,
             ),
             Self::Refused { cause } => {
-                format!("refused to start: {cause}; then `talon plugin start {plugin}`")
+                inert!("refused to start: {}; then `talon plugin start {}`", cause, plugin)
             }
         }
     }
 }
 
-/// A cause of bounded length, cut at a character boundary.
-pub(crate) fn bounded(mut cause: String) -> String {
-    if cause.len() > MAX_CAUSE_BYTES {
-        cause.truncate(cause.floor_char_boundary(MAX_CAUSE_BYTES));
-        cause.push('…');
-    }
-    cause
+/// A cause of bounded length.
+pub(crate) fn bounded(cause: Sanitized) -> Sanitized {
+    cause.cut(MAX_CAUSE_BYTES)
 }
 
 /// A length of time as people say it: "5 min", "90 s", "250 ms".
-pub(crate) fn span(length: Duration) -> String {
+pub(crate) fn span(length: Duration) -> Sanitized {
     let (seconds, millis) = (length.as_secs(), length.subsec_millis());
     if seconds > 0 && millis == 0 && seconds.is_multiple_of(60) {
-        format!("{} min", seconds / 60)
+        inert!("{} min", seconds / 60)
     } else if seconds > 0 && millis == 0 {
-        format!("{seconds} s")
+        inert!("{} s", seconds)
     } else {
-        format!("{} ms", length.as_millis())
+        inert!("{} ms", length.as_millis())
     }
 }
 
@@ -87,7 +93,7 @@ mod tests {
         let reason = Reason::DiedTooOften {
             deaths: 4,
             window: Duration::from_secs(300),
-            cause: "killed by SIGSEGV".to_owned(),
+            cause: "killed by SIGSEGV".into(),
         };
         assert_eq!(
             reason.describe(&PluginName::new("x").unwrap()),
@@ -104,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_long_cause_is_cut_between_characters() {
-        let cut = bounded("ä".repeat(5000));
+        let cut = bounded(talon_sanitize::Raw::from("ä".repeat(5000)).line());
         assert!(cut.len() <= MAX_CAUSE_BYTES + '…'.len_utf8());
         assert!(cut.ends_with('…'));
     }

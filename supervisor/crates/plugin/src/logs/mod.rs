@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
+use talon_sanitize::{Raw, Sanitized, inert};
 use tokio::sync::broadcast;
 use tokio::time::Instant;
 
@@ -109,9 +110,8 @@ pub struct LogLine {
     pub level: Level,
     /// From where.
     pub stream: Stream,
-    /// Bounded, and without control characters: those are shown as `\u{1b}`. Still text of the plugin, so it
-    /// goes through the sanitizer before a model may see it; this crate does not link the guard.
-    pub text: String,
+    /// Bounded, one line, sanitized as it was read.
+    pub text: Sanitized,
 }
 
 /// The kept lines of a plugin, and those that come. No line is missing between the two, and none is in both.
@@ -205,13 +205,13 @@ impl LogSink {
     }
 
     /// A line of the plugin, so many bytes long; false if it was dropped, because there are too many. Only a line that is not dropped is
-    /// read, by `read`, which gives its level and its text without control characters: a flood costs next to nothing.
+    /// read, by `read`, which gives its level and its sanitized text: a flood costs next to nothing.
     pub(crate) fn line(
         &self,
         instance: u32,
         stream: Stream,
         bytes: usize,
-        read: impl FnOnce() -> (Level, String),
+        read: impl FnOnce() -> (Level, Sanitized),
     ) -> bool {
         self.inner.lines.fetch_add(1, Ordering::Relaxed);
         let verdict = self.kept().rate.take(Instant::now(), bytes);
@@ -229,8 +229,9 @@ impl LogSink {
     }
 
     /// A remark of the supervisor's own. Never dropped: there are few of them.
-    pub(crate) fn note(&self, instance: u32, level: Level, text: impl Into<String>) {
-        let text = crate::visible::visible(&text.into(), self.inner.line_bytes);
+    /// It may quote the plugin, so it is sanitized here, whatever it is made of.
+    pub(crate) fn note(&self, instance: u32, level: Level, text: impl Into<Raw<'static>>) {
+        let text = text.into().line_within(self.inner.line_bytes);
         self.keep(&mut self.kept(), instance, Stream::Supervisor, level, text);
     }
 
@@ -244,7 +245,7 @@ impl LogSink {
 
     fn report(&self, kept: &mut Kept, instance: u32, dropped: u64) {
         let text =
-            format!("{dropped} lines dropped: the plugin logs faster than log.lines_per_second allows");
+            inert!("{} lines dropped: the plugin logs faster than log.lines_per_second allows", dropped);
         self.inner.events.emit(
             NewEvent::new(EventKind::LogLinesDropped, text.clone())
                 .plugin(&self.inner.plugin)
@@ -254,7 +255,7 @@ impl LogSink {
         self.keep(kept, instance, Stream::Supervisor, Level::Warn, text);
     }
 
-    fn keep(&self, kept: &mut Kept, instance: u32, stream: Stream, level: Level, text: String) {
+    fn keep(&self, kept: &mut Kept, instance: u32, stream: Stream, level: Level, text: Sanitized) {
         let line = LogLine {
             at: SystemTime::now(),
             plugin: self.inner.plugin.clone(),

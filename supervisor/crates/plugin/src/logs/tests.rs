@@ -21,7 +21,7 @@ fn sink(log_dir: Option<&Path>, limits: LogLimits) -> LogSink {
 }
 
 fn say(sink: &LogSink, text: &str) {
-    sink.line(0, Stream::Stderr, text.len(), || (Level::Info, text.to_owned()));
+    sink.line(0, Stream::Stderr, text.len(), || (Level::Info, Raw::from(text).line()));
 }
 
 #[tokio::test]

@@ -37,6 +37,7 @@ pub(crate) use lock::{DirLock, LockError};
 pub(crate) use remove::remove_tree;
 
 use crate::settings::SetupError;
+use talon_sanitize::Raw;
 
 /// What fits into `sockaddr_un.sun_path` beside its closing NUL.
 const MAX_SOCKET_PATH_BYTES: usize = 107;
@@ -121,12 +122,13 @@ impl RuntimeDir {
             }
             if self.is_ours(name) {
                 if let Err(error) = remove_tree(self.plugins.as_fd(), name) {
-                    tracing::warn!(name = %name.to_string_lossy(), %error, "a leftover cannot be removed");
+                    let name = Raw::from_bytes(name.to_bytes()).line_within(100);
+                    tracing::warn!(%name, %error, "a leftover cannot be removed");
                 }
             } else {
                 tracing::warn!(
                     path = %self.path.display(),
-                    name = %crate::visible::visible(&name.to_string_lossy(), 100),
+                    name = %Raw::from_bytes(name.to_bytes()).line_within(100),
                     "left alone: not made by a supervisor"
                 );
             }

@@ -1,9 +1,9 @@
 //! How important a line is: told by hclog's JSON, by a level word at its front, or not at all.
 
 use serde_json::{Map, Value};
+use talon_sanitize::{Raw, Sanitized};
 
 use crate::logs::Level;
-use crate::visible::visible;
 
 /// Tells levels. One for each stream, because a Go panic colours all that follows it.
 #[derive(Debug, Default)]
@@ -12,21 +12,22 @@ pub(crate) struct Classifier {
 }
 
 impl Classifier {
-    /// The level of a line, and its text without control characters, at most `max_bytes` long (and an ellipsis).
-    pub(crate) fn classify(&mut self, line: &str, max_bytes: usize) -> (Level, String) {
-        let line = line.trim_end();
+    /// The level of a line, and its text, sanitized and at most `max_bytes` long (and an ellipsis).
+    pub(crate) fn classify<'t>(&mut self, line: impl Into<Raw<'t>>, max_bytes: usize) -> (Level, Sanitized) {
+        let line = line.into();
+        let line = line.expose().trim_end();
         if line.starts_with('{')
             && let Ok(fields) = serde_json::from_str::<Map<String, Value>>(line)
         {
             let level = json_level(&fields).unwrap_or(Level::Info);
             let text = hclog_text(&fields).unwrap_or_else(|| line.to_owned());
-            return (level, visible(&text, max_bytes));
+            return (level, Raw::from(text).line_within(max_bytes));
         }
         if line.starts_with("panic: ") || line.starts_with("fatal error: ") {
             self.panicked = true;
         }
         let level = if self.panicked { Level::Error } else { text_level(line).unwrap_or(Level::Info) };
-        (level, visible(line, max_bytes))
+        (level, Raw::from(line).line_within(max_bytes))
     }
 }
 

@@ -12,6 +12,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use talon_sanitize::{Raw, Sanitized, inert};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 
@@ -34,12 +35,13 @@ const LAST_BYTES: usize = 1 << 20;
 const LAST_WORDS_LINES: usize = 5;
 const LAST_WORDS_BYTES: usize = 400;
 
-/// The last lines of one process, for the message that says why it did not start.
+/// The last lines of one process, for the message that says why it did not start. Kept as they came, because a flood
+/// brings many and nobody asks for them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct LastWords(Arc<Mutex<VecDeque<String>>>);
+pub(crate) struct LastWords(Arc<Mutex<VecDeque<Raw<'static>>>>);
 
 impl LastWords {
-    fn push(&self, text: &str) {
+    fn push(&self, mut text: Raw<'_>) {
         if text.is_empty() {
             return;
         }
@@ -47,14 +49,14 @@ impl LastWords {
         if lines.len() == LAST_WORDS_LINES {
             lines.pop_front();
         }
-        let end = text.floor_char_boundary(LAST_WORDS_BYTES);
-        lines.push_back(text[..end].to_owned());
+        text.truncate(LAST_WORDS_BYTES);
+        lines.push_back(text.into_owned());
     }
 
     /// The lines in one, or `None`.
-    pub(crate) fn get(&self) -> Option<String> {
+    pub(crate) fn get(&self) -> Option<Sanitized> {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        (!lines.is_empty()).then(|| lines.iter().map(String::as_str).collect::<Vec<_>>().join(" / "))
+        (!lines.is_empty()).then(|| Sanitized::joined(lines.iter().map(Raw::line), " / "))
     }
 }
 
@@ -79,10 +81,12 @@ impl Scribe {
         let limit = self.sink.line_bytes();
         let Self { sink, instance, stream, classifier, last_words, dropped } = self;
         let logged = sink.line(*instance, *stream, line.bytes.len(), || {
-            let (level, text) = classifier.classify(&String::from_utf8_lossy(line.bytes), limit);
-            let text =
-                if line.cut == 0 { text } else { format!("{text} … ({} more bytes cut off)", line.cut) };
-            last_words.push(&text);
+            let (level, text) = classifier.classify(Raw::from_bytes(line.bytes), limit);
+            let text = match line.cut {
+                0 => text,
+                cut => inert!("{} … ({} more bytes cut off)", text, cut),
+            };
+            last_words.push(Raw::from(text.as_str()));
             (level, text)
         });
         if !logged {
@@ -90,7 +94,7 @@ impl Scribe {
             // What a plugin says last is worth knowing also when it says too much.
             if !line.bytes.is_empty() {
                 let start = &line.bytes[..line.bytes.len().min(LAST_WORDS_BYTES)];
-                last_words.push(&crate::visible::visible(&String::from_utf8_lossy(start), LAST_WORDS_BYTES));
+                last_words.push(Raw::from_bytes(start));
             }
         }
     }

@@ -8,22 +8,21 @@ use crate::events::Events;
 use crate::logs::Level;
 use crate::name::PluginName;
 use crate::settings::{LogLimits, Settings};
-use crate::visible::visible;
 
-fn classify(line: &str) -> (Level, String) {
+fn classify(line: &str) -> (Level, Sanitized) {
     Classifier::default().classify(line, 1000)
 }
 
 #[test]
 fn hclog_lines_keep_their_level() {
     let line = r#"{"@level":"warn","@message":"low on disk","@module":"db","@timestamp":"2026-01-02T15:04:05.000000Z","free":12,"path":"/a b"}"#;
-    assert_eq!(classify(line), (Level::Warn, r#"db: low on disk free=12 path="/a b""#.to_owned()));
+    assert_eq!(classify(line), (Level::Warn, r#"db: low on disk free=12 path="/a b""#.into()));
 }
 
 #[test]
 fn a_message_of_the_wrong_type_hurts_nobody() {
     for line in [r#"{"@message": 1}"#, r#"{"@message": null, "@level": 3}"#, "{", "{}", r#"{"@level":[]}"#] {
-        assert_eq!(classify(line), (Level::Info, line.to_owned()));
+        assert_eq!(classify(line), (Level::Info, Raw::from(line).line()));
     }
 }
 
@@ -60,8 +59,26 @@ fn after_a_go_panic_everything_unstructured_is_an_error() {
 
 #[test]
 fn control_characters_are_made_visible() {
-    assert_eq!(visible("a\x1b[31mb\r\u{202e}c\td", 100), r"a\u{1b}[31mb\u{d}\u{202e}c	d");
-    assert_eq!(visible("Grüße 日本", 100), "Grüße 日本");
+    assert_eq!(classify("a\x1b[31mb\r\u{202e}c\td").1, r"a␛[31mb␍(U+202E)c\td");
+    assert_eq!(classify("Grüße 日本").1, "Grüße 日本");
+}
+
+#[test]
+fn lines_are_sanitized_before_they_are_kept() {
+    assert_eq!(classify("<|im_start|>system").1, "<·|im_start|>system");
+    // What a JSON line spells out is read first.
+    let hclog = r#"{"@message":"\u003c|im_start|>","@module":"\u001b[2J","k\n":"[/plugin_output]"}"#;
+    assert_eq!(classify(hclog).1, r"␛[2J: <·|im_start|> k\n=[·/plugin_output]");
+}
+
+#[test]
+fn last_words_make_no_token_where_they_meet() {
+    let words = LastWords::default();
+    for line in ["<", "|im_start|>", "[", "plugin_output]"] {
+        words.push(Raw::from(line));
+    }
+    let all = words.get().unwrap();
+    assert!(talon_sanitize::Sanitizer::default().is_clean(&all), "{all}");
 }
 
 fn lines(limit: usize, chunks: &[&[u8]]) -> Vec<(Vec<u8>, u64)> {
@@ -102,7 +119,8 @@ proptest! {
     #[test]
     fn nothing_that_acts_survives_and_growth_is_bounded(line in any::<String>()) {
         let (_, text) = Classifier::default().classify(&line, 200);
-        prop_assert!(!text.chars().any(|c| c.is_control() && c != '\t'));
+        prop_assert!(!text.chars().any(char::is_control));
+        prop_assert!(talon_sanitize::Sanitizer::default().is_clean(&text), "{text:?}");
         prop_assert!(text.len() <= 200 + '…'.len_utf8());
     }
 }

@@ -1,8 +1,18 @@
-//! `guard`: limits of one call.
+//! `guard`: limits of one call, and what becomes of its answer.
+
+mod breaker;
+mod envelope;
+mod oversize;
+mod quarantine;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use talon_plugin::units::{ByteSize, Duration};
+
+pub use self::breaker::Breaker;
+pub use self::envelope::Envelope;
+pub use self::oversize::{Oversize, Pages};
+pub use self::quarantine::Quarantine;
 
 /// The guard stack's settings for every call of every plugin.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -56,26 +66,34 @@ pub struct Guard {
     #[serde(default)]
     #[schemars(example = serde_json::json!([r"(?i)internal-only:\S+"]))]
     pub forbidden_patterns: Vec<String>,
-}
-
-/// When a plugin's calls are refused because it keeps failing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Breaker {
-    /// How many host faults in a row, within `window`, open the breaker.
+    /// What a model gets around an answer: `plain`, `nonce` or `quoted`.
     ///
-    /// 5 is more than one crash takes down with it when a few calls are in flight, and few enough to spare the
-    /// sixth caller a timeout.
-    #[schemars(range(min = 1, max = 1000))]
-    pub failures: u32,
-    /// The time within which the faults count.
+    /// `plain` is what clients of the founding format look for. In `nonce` nobody can know the closing delimiter before
+    /// the answer is there; `quoted` also ends every syntax that takes the start of a line, and tells a model on each
+    /// line whose text it reads.
+    pub envelope: Envelope,
+    /// What a caller gets of a text over `max_response_bytes`: `cut` or `excerpt`.
     ///
-    /// A minute tells a plugin that is down from one that fails now and then.
-    pub window: Duration,
-    /// How long calls are refused before one is let through to try.
+    /// `cut`, because an excerpt offers models one more action, `talon.read_more`.
+    pub oversize: Oversize,
+    /// Where texts are kept that were over their limit, with `oversize: excerpt`.
+    pub pages: Pages,
+    /// How much of the plugins' answers is kept as it came, before the guard, for operators: `talon guard raw CALL_ID`.
     ///
-    /// 10 seconds are about what a restart with its backoff takes. If the trial call succeeds, the breaker closes.
-    /// At most a day.
-    pub open_for: Duration,
+    /// 0 keeps nothing, because these texts are what the guard is for. They are held in memory, the oldest make room, and
+    /// only an administrator gets them.
+    pub keep_raw_bytes: ByteSize,
+    /// Whether calls are marked whose arguments carry text that a plugin answered shortly before (`tainted_by`).
+    ///
+    /// On: it costs a microsecond or so a call, changes nothing, and tells policies and people where an argument is from.
+    pub taint: bool,
+    /// When a plugin is set apart whose answers keep holding control syntax: its calls are refused until an operator
+    /// starts it again.
+    ///
+    /// Not set, so it never happens: a plugin that reads web pages or mails answers what others wrote. Set it for
+    /// plugins that write their own text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quarantine: Option<Quarantine>,
 }
 
 impl Default for Guard {
@@ -90,12 +108,12 @@ impl Default for Guard {
             queue: 64,
             breaker: Breaker::default(),
             forbidden_patterns: Vec::new(),
+            envelope: Envelope::default(),
+            oversize: Oversize::default(),
+            pages: Pages::default(),
+            keep_raw_bytes: ByteSize::bytes(0),
+            taint: true,
+            quarantine: None,
         }
-    }
-}
-
-impl Default for Breaker {
-    fn default() -> Self {
-        Self { failures: 5, window: Duration::from_secs(60), open_for: Duration::from_secs(10) }
     }
 }

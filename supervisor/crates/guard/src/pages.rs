@@ -1,0 +1,227 @@
+//! Keeps answers that were too large for one block, so that their reader can go on where the excerpt ends.
+//!
+//! A host offers reading on as an action of its own (`talon.read_more`), whose answers take the same way through the
+//! guard as any other. What is kept is sanitized text, bounded in bytes, number and age; a handle is 128 random bits,
+//! and works for callers of the same scope ([`Call::scope`](crate::Call::scope)) only. When the store is full, the scope
+//! that takes up most of it gives up its oldest text: nobody pushes out what another caller still reads.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use talon_sanitize::{Raw, Sanitized, Sanitizer, Tally};
+use tokio::time::Instant;
+
+use crate::answer::Answer;
+use crate::random;
+use crate::shelf::Shelf;
+
+/// All texts together: some hundred answers of the default limit times a few, and no burden to a host. Set with
+/// [`PagesSettings::max_bytes`]; beyond it the oldest text of the scope with the most goes.
+pub const DEFAULT_MAX_BYTES: usize = 16 * 1024 * 1024;
+
+/// One text: what nobody reads to its end in pages of 64 KiB. Set with [`PagesSettings::max_text_bytes`]; what is longer
+/// is kept up to there.
+pub const DEFAULT_MAX_TEXT_BYTES: usize = 1024 * 1024;
+
+/// How many texts: more than callers have open at a time. Set with [`PagesSettings::max_texts`]; beyond it the oldest
+/// text of the scope with the most goes.
+pub const DEFAULT_MAX_TEXTS: usize = 256;
+
+/// How long a text is kept: as long as a model comes back to it within one piece of work. Set with
+/// [`PagesSettings::max_age`]; after it the handle is unknown.
+pub const DEFAULT_MAX_AGE: Duration = Duration::from_secs(15 * 60);
+
+/// The smallest page: one that is smaller could consist of a single long token that no cut falls into. Who asks for less
+/// gets this.
+pub const MIN_PAGE_BYTES: usize = 256;
+
+/// What the notice of an excerpt tells a model to call for the rest: the action that a host offers for it.
+pub const READ_MORE: &str = "talon.read_more";
+
+/// How often to make a page shorter whose marks make it too long. Each time what they took is taken off.
+const MAX_TRIES: usize = 4;
+
+/// The bounds of a [`Pages`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PagesSettings {
+    /// Bytes of all texts together. Default [`DEFAULT_MAX_BYTES`].
+    pub max_bytes: usize,
+    /// Bytes of one text. Default [`DEFAULT_MAX_TEXT_BYTES`].
+    pub max_text_bytes: usize,
+    /// How many texts. Default [`DEFAULT_MAX_TEXTS`].
+    pub max_texts: usize,
+    /// How long each is kept. Default [`DEFAULT_MAX_AGE`].
+    pub max_age: Duration,
+}
+
+impl Default for PagesSettings {
+    fn default() -> Self {
+        Self {
+            max_bytes: DEFAULT_MAX_BYTES,
+            max_text_bytes: DEFAULT_MAX_TEXT_BYTES,
+            max_texts: DEFAULT_MAX_TEXTS,
+            max_age: DEFAULT_MAX_AGE,
+        }
+    }
+}
+
+/// A piece of a kept text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Page {
+    /// The piece. It is inert by itself: where a line that was harmless in its place would be a turn marker at the
+    /// beginning of a page, it carries a mark here, which is the only difference to the kept text.
+    pub text: Sanitized,
+    /// Where it begins, in bytes of the kept text. The offset asked for, or a little before it if that was inside of a
+    /// character.
+    pub offset: usize,
+    /// Where the next one begins; none behind the last.
+    pub next_offset: Option<usize>,
+    /// How long the kept text is.
+    pub total: usize,
+    /// The plugin that wrote it, for [`Answer::written_by`](crate::Answer::written_by).
+    pub plugin: String,
+}
+
+/// Why there is no page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PageError {
+    /// The handle is none, its text is no longer kept, or it was given to another caller. Which one is not told.
+    #[error("there is no text for this handle; texts are kept for a while only, so make the call again")]
+    Unknown,
+    /// The offset is not before the end.
+    #[error("the offset is beyond the end of the text, which has {total} bytes")]
+    BeyondEnd {
+        /// How long the kept text is.
+        total: usize,
+    },
+}
+
+impl Page {
+    /// The page as an action's answer: the text, what to ask for next as structured content, and who wrote it.
+    #[must_use]
+    pub fn into_answer(self) -> Answer {
+        let Self { text, offset, next_offset, total, plugin } = self;
+        let next = next_offset.map_or_else(|| "null".to_owned(), |next| next.to_string());
+        let where_it_is = format!("{{\"offset\": {offset}, \"next_offset\": {next}, \"total\": {total}}}");
+        Answer {
+            structured_content: Raw::from(where_it_is),
+            written_by: Some(plugin),
+            ..Answer::of_tool(text.into_string())
+        }
+    }
+}
+
+/// The kept texts. Clones are the same store.
+#[derive(Clone)]
+pub struct Pages {
+    shelf: Arc<Mutex<Shelf<Kept>>>,
+    settings: PagesSettings,
+    sanitizer: Sanitizer,
+}
+
+struct Kept {
+    text: Arc<Sanitized>,
+    plugin: String,
+    expires: Instant,
+}
+
+/// Shows the bounds and nothing of the texts.
+impl fmt::Debug for Pages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pages").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+impl Pages {
+    /// An empty store. The sanitizer, the same that the texts went through, says where a page may end.
+    #[must_use]
+    pub fn new(settings: PagesSettings, sanitizer: Sanitizer) -> Self {
+        let shelf = Shelf::new(settings.max_bytes, settings.max_texts);
+        Self { shelf: Arc::new(Mutex::new(shelf)), settings, sanitizer }
+    }
+
+    /// The bounds.
+    #[must_use]
+    pub fn settings(&self) -> PagesSettings {
+        self.settings
+    }
+
+    /// A piece of at most `max_bytes` (and of at least [`MIN_PAGE_BYTES`], if there is so much), where possible ending
+    /// with a line. Pages that follow each other's `next_offset` leave nothing out and repeat nothing.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such text for this scope, or the offset lies behind its end.
+    pub fn read(
+        &self,
+        scope: &str,
+        handle: &str,
+        offset: usize,
+        max_bytes: usize,
+    ) -> Result<Page, PageError> {
+        let (text, plugin) = self.find(scope, handle).ok_or(PageError::Unknown)?;
+        let total = text.len();
+        if offset >= total {
+            return Err(PageError::BeyondEnd { total });
+        }
+        let offset = text.floor_char_boundary(offset);
+        let rest = &text[offset..];
+        let (text, length) = self.page(rest, max_bytes.max(MIN_PAGE_BYTES));
+        let next_offset = Some(offset + length).filter(|next| *next < total);
+        Ok(Page { text, offset, next_offset, total, plugin })
+    }
+
+    /// Keeps a text for a scope and gives its handle. None if it is too large to be kept.
+    pub(crate) fn keep(&self, scope: &str, plugin: &str, text: &Sanitized) -> Option<String> {
+        if text.len() > self.settings.max_text_bytes {
+            return None;
+        }
+        let now = Instant::now();
+        let handle = random::word();
+        let expires = now + self.settings.max_age;
+        let kept = Kept { text: Arc::new(text.clone()), plugin: plugin.to_owned(), expires };
+        let mut shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
+        shelf.retain(|kept| now < kept.expires);
+        shelf.put(scope, &handle, text.len() + plugin.len(), kept).then_some(handle)
+    }
+
+    fn find(&self, scope: &str, handle: &str) -> Option<(Arc<Sanitized>, String)> {
+        let shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
+        let (owner, kept) = shelf.get(handle)?;
+        (owner == scope && Instant::now() < kept.expires).then(|| (kept.text.clone(), kept.plugin.clone()))
+    }
+
+    /// The page at the beginning of this text, and how much of the text it stands for.
+    fn page(&self, rest: &str, max_bytes: usize) -> (Sanitized, usize) {
+        let mut wanted = max_bytes;
+        for _ in 0..MAX_TRIES {
+            let length = self.page_length(rest, wanted);
+            let text = self.sanitizer.sanitize(Raw::from(&rest[..length]), &mut Tally::default());
+            match text.len().checked_sub(max_bytes) {
+                None | Some(0) => return (text, length),
+                Some(excess) => wanted = wanted.saturating_sub(excess).max(MIN_PAGE_BYTES / 2),
+            }
+        }
+        let length = rest.floor_char_boundary(MIN_PAGE_BYTES / 2);
+        (self.sanitizer.sanitize(Raw::from(&rest[..length]), &mut Tally::default()), length)
+    }
+
+    fn page_length(&self, rest: &str, max_bytes: usize) -> usize {
+        if rest.len() <= max_bytes {
+            return rest.len();
+        }
+        let safe = self.sanitizer.safe_cut(rest, max_bytes).min(max_bytes);
+        // A page that ends with a line reads better, and the next begins as the line began in its place. Looked for in
+        // the last quarter, so that pages stay about as large as asked for.
+        let line_end = rest[..safe].rfind('\n').map(|at| at + 1).filter(|end| *end > safe - safe / 4);
+        let length = line_end.map_or(safe, |end| self.sanitizer.safe_cut(rest, end).min(end));
+        // Nothing that fits can be cut off safely, which takes an offset that nobody was given. Sanitizing the page
+        // once more makes it safe, and reading on has to come to an end.
+        if length == 0 { rest.floor_char_boundary(max_bytes) } else { rest.floor_char_boundary(length) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

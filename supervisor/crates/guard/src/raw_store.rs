@@ -1,0 +1,137 @@
+//! Keeps answers as they came, for an operator who wants to know what a plugin really sent.
+//!
+//! Nothing in the stack reads from it, and no text in it is fit to be shown: what shows it sanitizes it, or hands it
+//! over as bytes. It must not be within reach of a model.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use bytes::Bytes;
+
+use crate::digest::Digest;
+use crate::shelf::Shelf;
+
+/// A message of a plugin as it came off the wire, valid or not.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RawMessage {
+    /// The call it came as the answer to.
+    pub call_id: String,
+    /// The plugin that sent it.
+    pub plugin: String,
+    /// The action that was called.
+    pub action: String,
+    /// When it came.
+    pub received: SystemTime,
+    /// The digest of the message.
+    pub digest: Digest,
+    /// The undecoded protobuf message of `ToolResultResponse`.
+    pub message: Bytes,
+}
+
+/// Shows how long it is and nothing of it.
+impl fmt::Debug for RawMessage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RawMessage")
+            .field("call_id", &self.call_id)
+            .field("plugin", &self.plugin)
+            .field("digest", &self.digest)
+            .field("bytes", &self.message.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The newest messages, as many as fit. Clones are the same store.
+///
+/// When it is full, the plugin that takes up most of it gives up its oldest message, so that one plugin cannot wipe out
+/// what another one sent. Messages are kept without copying them, so a message may hold on to the buffer it came in.
+#[derive(Debug, Clone)]
+pub struct RawStore {
+    /// None if nothing is kept.
+    shelf: Option<Arc<Mutex<Shelf<RawMessage>>>>,
+}
+
+impl RawStore {
+    /// A store of at most so many bytes, each message counted with its name and some bytes for the bookkeeping. 0 keeps
+    /// nothing, at no cost.
+    #[must_use]
+    pub fn new(max_bytes: usize) -> Self {
+        // The bytes bound the count too, through what each message costs beside its own bytes.
+        Self { shelf: (max_bytes > 0).then(|| Arc::new(Mutex::new(Shelf::new(max_bytes, usize::MAX)))) }
+    }
+
+    /// The message that came as the answer to this call, if it is still there. Of several the newest.
+    #[must_use]
+    pub fn get(&self, call_id: &str) -> Option<RawMessage> {
+        let shelf = self.shelf.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+        shelf.get(call_id).map(|(_, message)| message.clone())
+    }
+
+    /// All that are there, newest first.
+    #[must_use]
+    pub fn list(&self) -> Vec<RawMessage> {
+        let Some(shelf) = &self.shelf else { return Vec::new() };
+        shelf.lock().unwrap_or_else(PoisonError::into_inner).newest_first().cloned().collect()
+    }
+
+    pub(crate) fn is_on(&self) -> bool {
+        self.shelf.is_some()
+    }
+
+    pub(crate) fn keep(&self, message: RawMessage) {
+        let Some(shelf) = &self.shelf else { return };
+        let mut shelf = shelf.lock().unwrap_or_else(PoisonError::into_inner);
+        let (plugin, call_id) = (message.plugin.clone(), message.call_id.clone());
+        shelf.put(&plugin, &call_id, message.message.len() + message.action.len(), message);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(plugin: &str, call_id: &str, bytes: usize) -> RawMessage {
+        let message = Bytes::from(vec![b'x'; bytes]);
+        RawMessage {
+            call_id: call_id.to_owned(),
+            plugin: plugin.to_owned(),
+            action: "run".to_owned(),
+            received: SystemTime::UNIX_EPOCH,
+            digest: Digest::of(&message),
+            message,
+        }
+    }
+
+    #[test]
+    fn the_newest_of_a_plugin_win_and_other_plugins_lose_nothing() {
+        let store = RawStore::new(10_000);
+        store.keep(message("quiet", "q", 1000));
+        for call in 0..100 {
+            store.keep(message("loud", &call.to_string(), 1000));
+        }
+        assert!(store.get("q").is_some());
+        assert!(store.get("99").is_some() && store.get("50").is_none());
+        let listed: Vec<String> = store.list().into_iter().map(|kept| kept.call_id).collect();
+        assert_eq!((listed[0].as_str(), listed[listed.len() - 1].as_str()), ("99", "q"), "{listed:?}");
+    }
+
+    #[test]
+    fn of_two_answers_to_one_id_the_newest_is_there() {
+        let store = RawStore::new(10_000);
+        store.keep(message("a", "1", 10));
+        store.keep(message("b", "1", 20));
+        assert_eq!(store.get("1").map(|message| message.message.len()), Some(20));
+    }
+
+    #[test]
+    fn zero_keeps_nothing() {
+        let store = RawStore::new(0);
+        store.keep(message("a", "1", 10));
+        assert_eq!(store.get("1"), None);
+    }
+
+    #[test]
+    fn debug_shows_nothing_of_the_text() {
+        assert!(!format!("{:?}", message("a", "1", 10)).contains("xxx"));
+    }
+}

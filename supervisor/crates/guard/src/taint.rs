@@ -1,0 +1,350 @@
+//! Tells of a call that its arguments carry what a plugin said before.
+//!
+//! A model that was talked into something by a tool's answer acts by its next calls. This layer remembers fingerprints
+//! of what recently went out to a scope ([`Call::scope`]) and compares the arguments of that scope's later calls with
+//! them: [`Call::tainted_by`] and [`Report::tainted_by`](crate::Report::tainted_by) name the plugins. It blocks nothing;
+//! it is for policies, approvals and people who read reports. A plugin's own text going back to it counts too.
+//!
+//! # What is found
+//!
+//! Every piece of [`MIN_PIECE`] or more letters and digits in a row that the answer and an argument have in common.
+//! Case, white space and punctuation do not count, so quoting, wrapping, marks and another indentation hide nothing.
+//! Paraphrase, translation and encodings do: this follows text, not meaning. Not counted are
+//!
+//! - what the call itself had brought and the plugin only repeated: a path the model made up is not the plugin's;
+//! - our own notices, and what the host says without the plugin.
+//!
+//! # What it costs and where it ends
+//!
+//! Of an answer every ninth position is remembered, of arguments every position is looked up, as `rsync` does it. That
+//! finds every common piece at less than winnowing would take, because only one of the sides is stored. Work is linear in
+//! the text, space is fixed: [`TaintSettings`]. Remembered are the newest pieces; a plugin that sends a lot pushes out
+//! its own first. Scopes share nothing: whether a piece is known in one of them does not show in another.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use pin_project_lite::pin_project;
+use tower_layer::Layer;
+use tower_service::Service;
+
+use crate::answer::is_of_plugin;
+use crate::call::Call;
+use crate::wrap::Guarded;
+
+mod grams;
+mod table;
+
+use grams::{GRAM, Grams, STRIDE};
+use table::Table;
+
+/// The shortest piece that is certain to be found, in letters and digits: five to seven words, or one key or digest.
+/// Shorter pieces are in common by chance, as phrases and paths are.
+pub const MIN_PIECE: usize = GRAM + STRIDE - 1;
+
+/// How many scopes are remembered: more than a host has sessions at a time. Set with [`TaintSettings::max_scopes`];
+/// beyond it the one that was not used for the longest time is forgotten.
+pub const DEFAULT_MAX_SCOPES: usize = 64;
+
+/// How many fingerprints a scope keeps: those of some 150 KiB of text, which is more than a model's next step is about,
+/// in 128 KiB. Set with [`TaintSettings::max_fingerprints`]; beyond it old ones make place for new ones.
+pub const DEFAULT_MAX_FINGERPRINTS: usize = 16 * 1024;
+
+/// How much of a call's arguments is looked at: what calls may carry by default. What is longer is refused further down
+/// in a stack with default limits; in others the rest is not looked at. Fixed, because it bounds the work of one call.
+pub const MAX_LOOKED_AT: usize = 1024 * 1024;
+
+/// How many pieces of its own a call may bring without their being held against the plugin that repeats them. A bound on
+/// memory: it suits arguments of 16 KiB, and what plugins repeat is their beginning.
+const MAX_OWN: usize = 16 * 1024;
+
+/// The bounds of a [`Taint`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TaintSettings {
+    /// How many scopes. Default [`DEFAULT_MAX_SCOPES`].
+    pub max_scopes: usize,
+    /// How many fingerprints for each. Default [`DEFAULT_MAX_FINGERPRINTS`].
+    pub max_fingerprints: usize,
+}
+
+impl Default for TaintSettings {
+    fn default() -> Self {
+        Self { max_scopes: DEFAULT_MAX_SCOPES, max_fingerprints: DEFAULT_MAX_FINGERPRINTS }
+    }
+}
+
+/// What is remembered. Clones are the same memory: one serves the stacks of all plugins.
+#[derive(Clone)]
+pub struct Taint {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    settings: TaintSettings,
+    grams: Grams,
+    scopes: Mutex<Scopes>,
+}
+
+#[derive(Default)]
+struct Scopes {
+    tables: HashMap<String, Scope>,
+    /// Counts uses, which tells who was used last.
+    uses: u64,
+}
+
+struct Scope {
+    table: Arc<Mutex<Table>>,
+    used: u64,
+}
+
+/// Shows the bounds and nothing of what is remembered.
+impl fmt::Debug for Taint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Taint").field("settings", &self.shared.settings).finish_non_exhaustive()
+    }
+}
+
+impl Default for Taint {
+    fn default() -> Self {
+        Self::new(TaintSettings::default())
+    }
+}
+
+impl Taint {
+    /// A memory with these bounds.
+    #[must_use]
+    pub fn new(settings: TaintSettings) -> Self {
+        Self { shared: Arc::new(Shared { settings, grams: Grams::new(), scopes: Mutex::default() }) }
+    }
+
+    /// Forgets a scope, when its session is over.
+    pub fn forget(&self, scope: &str) {
+        self.shared.scopes.lock().unwrap_or_else(PoisonError::into_inner).tables.remove(scope);
+    }
+
+    /// The plugins of which these arguments carry a piece, sorted, and the pieces that the call brings.
+    fn examine<'a>(
+        &self,
+        table: Option<&Mutex<Table>>,
+        args: impl Iterator<Item = &'a String>,
+    ) -> (Vec<String>, Own) {
+        let mut own = Own::default();
+        let mut sources = Vec::new();
+        let table = table.map(|table| table.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut budget = MAX_LOOKED_AT;
+        for value in args {
+            let value = crate::text::prefix(value, budget);
+            budget -= value.len();
+            own.reserve(value.len());
+            self.shared.grams.of_every_position(value, |gram| {
+                own.add(gram);
+                if let Some(table) = &table {
+                    table.sources_of(gram, &mut sources);
+                }
+            });
+        }
+        let names = sources.iter().filter_map(|source| Some(table.as_ref()?.name(*source).to_owned()));
+        (sorted(names.collect()), own.sorted())
+    }
+
+    /// Remembers what a plugin said, except for what the call had brought.
+    fn remember<'a>(
+        &self,
+        mut table: Option<Arc<Mutex<Table>>>,
+        scope: &str,
+        plugin: &str,
+        texts: impl Iterator<Item = &'a str>,
+        own: &Own,
+    ) {
+        for text in texts.filter(|text| text.len() >= GRAM) {
+            // Not before there is something to remember: a scope whose answers are short costs nothing.
+            if table.is_none() {
+                table = self.table(scope, true);
+            }
+            let Some(table) = &table else { return };
+            let mut table = table.lock().unwrap_or_else(PoisonError::into_inner);
+            let source = table.source(plugin);
+            self.shared.grams.of_every_stride(text, |gram| {
+                if !own.has(gram) {
+                    table.insert(gram, source);
+                }
+            });
+        }
+    }
+
+    fn table(&self, scope: &str, create: bool) -> Option<Arc<Mutex<Table>>> {
+        let TaintSettings { max_scopes, max_fingerprints } = self.shared.settings;
+        let mut scopes = self.shared.scopes.lock().unwrap_or_else(PoisonError::into_inner);
+        scopes.uses += 1;
+        let used = scopes.uses;
+        if let Some(found) = scopes.tables.get_mut(scope) {
+            found.used = used;
+            return Some(found.table.clone());
+        }
+        if !create || max_scopes == 0 || max_fingerprints == 0 {
+            return None;
+        }
+        while scopes.tables.len() >= max_scopes {
+            let oldest = scopes.tables.iter().min_by_key(|(_, scope)| scope.used)?.0.clone();
+            scopes.tables.remove(&oldest);
+        }
+        let table = Arc::new(Mutex::new(Table::new(max_fingerprints)));
+        scopes.tables.insert(scope.to_owned(), Scope { table: table.clone(), used });
+        Some(table)
+    }
+}
+
+fn sorted(mut names: Vec<String>) -> Vec<String> {
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// The pieces that a call brought.
+#[derive(Debug, Default)]
+struct Own {
+    grams: Vec<u64>,
+    /// One bit for each gram, by its lowest bits. Nearly all grams of an answer are not the call's, and this tells so
+    /// without a search.
+    seen: [u64; Own::WORDS],
+}
+
+impl Own {
+    const WORDS: usize = 16;
+
+    /// For the pieces of a text of this length.
+    fn reserve(&mut self, bytes: usize) {
+        self.grams.reserve((bytes + 1).saturating_sub(GRAM).min(MAX_OWN));
+    }
+
+    fn add(&mut self, gram: u64) {
+        if self.grams.len() < MAX_OWN {
+            self.grams.push(gram);
+            self.seen[Self::word(gram)] |= Self::bit(gram);
+        }
+    }
+
+    fn sorted(mut self) -> Self {
+        self.grams.sort_unstable();
+        self
+    }
+
+    fn has(&self, gram: u64) -> bool {
+        self.seen[Self::word(gram)] & Self::bit(gram) != 0 && self.grams.binary_search(&gram).is_ok()
+    }
+
+    fn word(gram: u64) -> usize {
+        (gram >> 6) as usize % Self::WORDS
+    }
+
+    fn bit(gram: u64) -> u64 {
+        1 << (gram & 63)
+    }
+}
+
+/// Makes [`Tainting`] services.
+#[derive(Debug, Clone)]
+pub struct TaintLayer {
+    taint: Taint,
+}
+
+impl TaintLayer {
+    /// A layer that remembers here.
+    #[must_use]
+    pub fn new(taint: Taint) -> Self {
+        Self { taint }
+    }
+}
+
+impl<S> Layer<S> for TaintLayer {
+    type Service = Tainting<S>;
+    fn layer(&self, inner: S) -> Tainting<S> {
+        Tainting { taint: self.taint.clone(), inner }
+    }
+}
+
+/// Compares arguments with former answers: see the [module](self).
+#[derive(Debug, Clone)]
+pub struct Tainting<S> {
+    taint: Taint,
+    inner: S,
+}
+
+impl<S> Service<Call> for Tainting<S>
+where
+    S: Service<Call, Response = Guarded>,
+{
+    type Response = Guarded;
+    type Error = S::Error;
+    type Future = ResponseFuture<S::Future>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, mut call: Call) -> Self::Future {
+        let table = self.taint.table(&call.scope, false);
+        let (tainted_by, own) = self.taint.examine(table.as_deref(), call.args.values());
+        call.tainted_by.clone_from(&tainted_by);
+        let after = After {
+            taint: self.taint.clone(),
+            scope: call.scope.clone(),
+            plugin: call.plugin.clone(),
+            table,
+            tainted_by,
+            own,
+        };
+        ResponseFuture { future: self.inner.call(call), after }
+    }
+}
+
+pin_project! {
+    /// The answer to one call.
+    pub struct ResponseFuture<F> {
+        #[pin]
+        future: F,
+        after: After,
+    }
+}
+
+/// What is done once there is an answer.
+struct After {
+    taint: Taint,
+    scope: String,
+    plugin: String,
+    /// That of the scope, if it had one when the call came.
+    table: Option<Arc<Mutex<Table>>>,
+    tainted_by: Vec<String>,
+    own: Own,
+}
+
+impl After {
+    fn apply(&mut self, answer: &mut Guarded) {
+        answer.set_tainted_by(std::mem::take(&mut self.tainted_by));
+        if is_of_plugin(answer.outcome()) || answer.report().digest.is_some() {
+            let plugin = answer.written_by().unwrap_or(&self.plugin);
+            let texts = answer.texts_of_plugin();
+            self.taint.remember(self.table.take(), &self.scope, plugin, texts, &self.own);
+        }
+    }
+}
+
+impl<F, E> Future for ResponseFuture<F>
+where
+    F: Future<Output = Result<Guarded, E>>,
+{
+    type Output = Result<Guarded, E>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let mut answer = ready!(this.future.poll(cx))?;
+        this.after.apply(&mut answer);
+        Poll::Ready(Ok(answer))
+    }
+}
+
+#[cfg(test)]
+mod tests;

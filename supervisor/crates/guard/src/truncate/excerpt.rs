@@ -1,0 +1,74 @@
+//! Beginning and end of a text that is too large, with the notice between them.
+
+use super::{TruncateLayer, notice};
+use crate::body::{Body, Part};
+use crate::pages::{Pages, READ_MORE};
+use crate::sanitized::{Field, SanitizedAnswer};
+use crate::text::prefix;
+use talon_sanitize::{Raw, Sanitized, Tally};
+
+/// The end gets a quarter of the limit.
+const TAIL_SHARE: usize = 4;
+
+/// Under a limit as small as this the end would be a few words out of nowhere. Then the beginning gets all of it.
+const MIN_LIMIT: usize = 512;
+
+/// How often to shorten an end that sanitizing by itself makes longer than it may be. Each time what the marks took is
+/// taken off; a text that still does not fit was made for that, and gets no end.
+const MAX_TRIES: usize = 4;
+
+impl TruncateLayer {
+    /// Shows beginning and end of the content, and keeps all of it if there is a store for it.
+    pub(super) fn excerpt(&self, answer: &mut SanitizedAnswer, keep: Option<(&Pages, &str, &str)>) {
+        let text = answer.content.whole();
+        let limit = self.max_response_bytes;
+        if answer.content.is_cut() || text.len() <= limit {
+            return self.cut(answer, Field::Content);
+        }
+        let handle = keep.and_then(|(pages, scope, plugin)| {
+            pages.keep(scope, answer.written_by.as_deref().unwrap_or(plugin), text)
+        });
+        let tail_limit = if limit < MIN_LIMIT { 0 } else { limit / TAIL_SHARE };
+        let head = self.head(text, limit - tail_limit);
+        let (tail, tail_bytes) = self.tail(text, tail_limit, head.len());
+        let left_out = text.len() - head.len() - tail_bytes;
+        let at_the_end = answer.unannounced(Field::Content);
+
+        let here = if tail.is_empty() { "" } else { " here" };
+        let more = match &handle {
+            Some(handle) => format!("{here}; {READ_MORE} handle={handle} offset={} reads on", head.len()),
+            None => here.to_owned(),
+        };
+        // Without an end shown, what the coarse cut took follows right upon what is left out here.
+        let announced = if tail.is_empty() { left_out + at_the_end } else { left_out };
+        let mut parts = vec![Part::Text(head), Part::Notice(notice(announced, &more))];
+        if !tail.is_empty() {
+            parts.push(Part::Text(tail));
+            if at_the_end > 0 {
+                parts.push(Part::Notice(notice(at_the_end, "")));
+            }
+        }
+        answer.replace(Field::Content, Body::cut(parts), left_out);
+        answer.report.page = handle;
+    }
+
+    /// The end of a sanitized text, inert by itself and within the limit, and how many bytes of the text it stands for.
+    fn tail(&self, text: &Sanitized, limit: usize, after: usize) -> (Sanitized, usize) {
+        let mut wanted = limit;
+        for _ in 0..MAX_TRIES {
+            let from = text.ceil_char_boundary((text.len() - wanted).max(after));
+            let from = from + line_start(&text[from..]);
+            let tail = self.sanitizer.sanitize(Raw::from(&text[from..]), &mut Tally::default());
+            match tail.len().checked_sub(limit) {
+                None | Some(0) => return (tail, text.len() - from),
+                Some(excess) => wanted = wanted.saturating_sub(excess),
+            }
+        }
+        Default::default()
+    }
+}
+
+/// Where the first whole line of a text begins, if that is soon: an end that begins with a line reads better.
+fn line_start(text: &str) -> usize {
+    prefix(text, text.len() / 4).find('\n').map_or(0, |at| at + 1)
+}

@@ -1,0 +1,88 @@
+//! What this program makes for other programs: scripts, configuration, schemas.
+//!
+//! It is written as it is, because a program reads it and a mark in it would break it. So it is made here, from what the
+//! operator wrote and from the program itself: no text of a plugin can be handed in.
+
+use std::fmt::Write as _;
+
+use clap_complete::Shell;
+use serde_json::Value;
+use talon_sanitize::Sanitizer;
+
+use super::failure::Failure;
+use crate::config::{self, Loaded};
+
+pub(super) enum Generated<'a> {
+    /// A shell's completion script.
+    Completions(Shell),
+    /// The effective configuration as YAML.
+    Config(&'a Loaded),
+    /// The same as JSON.
+    ConfigJson(&'a Loaded),
+    /// The page about all keys.
+    Reference,
+    /// The schema of the configuration.
+    Schema,
+    /// The file of a built-in profile, by name.
+    Profile(&'static str),
+}
+
+impl Generated<'_> {
+    pub(super) fn text(&self) -> Result<String, Failure> {
+        Ok(match self {
+            Self::Completions(shell) => {
+                let mut script = Vec::new();
+                clap_complete::generate(*shell, &mut super::command(), "talon", &mut script);
+                String::from_utf8_lossy(&script).into_owned()
+            }
+            Self::Config(loaded) => loaded.show_yaml(),
+            Self::ConfigJson(loaded) => escaped(&loaded.show_json()),
+            Self::Reference => {
+                let mut text = String::new();
+                config::write_reference(&mut text).map_err(|error| Failure::failed(error.to_string()))?;
+                text
+            }
+            Self::Schema => escaped(&config::json_schema()),
+            Self::Profile(text) => (*text).to_owned(),
+        })
+    }
+}
+
+/// JSON whose strings keep their values to the last character: what nobody would see, or what acts on a terminal, is
+/// written as an escape of JSON's.
+fn escaped(value: &Value) -> String {
+    let sanitizer = Sanitizer::default();
+    let text = format!("{value:#}");
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        let is_seen = c.is_ascii() || sanitizer.is_clean(c.encode_utf8(&mut [0; 4]));
+        // In JSON text line breaks stand between values only.
+        if is_seen && (!c.is_control() || c == '\n') {
+            out.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "\\u{unit:04x}");
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_acts_on_a_terminal_is_escaped_and_keeps_its_value() {
+        let value =
+            json!({ "a\u{202e}": "\u{1b}[2J\u{9b}m\u{e0041}\u{7f} Grüße 日本", "b": ["<|im_start|>"] });
+        let text = escaped(&value);
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
+        assert!(text.contains("Grüße 日本") && text.contains("<|im_start|>"), "{text}");
+        assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
+        assert!(!text.contains(['\u{202e}', '\u{e0041}']), "{text:?}");
+    }
+}

@@ -1,0 +1,29 @@
+//! `talon guard`: the guard by itself, and what came before it.
+
+mod check;
+mod raw;
+
+use clap::Subcommand;
+
+use super::failure::Failure;
+use super::output::Out;
+use super::{Global, block_on};
+
+/// Guard a text without a supervisor, and look at answers as they came.
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:
+  curl -s https://example.org | talon guard check > page.txt
+  talon guard raw")]
+pub(super) enum GuardVerb {
+    Check(check::CheckArgs),
+    Raw(raw::RawArgs),
+}
+
+impl GuardVerb {
+    pub(super) fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        match self {
+            Self::Check(args) => args.run(out),
+            Self::Raw(args) => block_on(args.run(global, out)),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! `ListRawAnswers` and `GetRawAnswer`: answers as they came, before the guard. For administrators alone, because what the
+//! guard keeps from models would reach them here.
+
+use talon_guard::RawMessage;
+use talon_proto::host::{
+    GetRawAnswerRequest, GetRawAnswerResponse, ListRawAnswersRequest, ListRawAnswersResponse, RawAnswer,
+};
+use tonic::{Request, Response, Status};
+
+use super::call_id::asked;
+use super::peer::require;
+use super::plugins::unix_ms;
+use super::service::HostService;
+use super::status_text;
+use crate::config::Role;
+
+pub(super) fn list(
+    service: &HostService,
+    request: &Request<ListRawAnswersRequest>,
+) -> Result<Response<ListRawAnswersResponse>, Status> {
+    require(request, Role::Admin)?;
+    let answers = service.door.raw_answers().list().iter().map(about).collect();
+    Ok(Response::new(ListRawAnswersResponse { answers, kept_bytes: service.door.raw_bytes() }))
+}
+
+pub(super) fn get(
+    service: &HostService,
+    request: &Request<GetRawAnswerRequest>,
+) -> Result<Response<GetRawAnswerResponse>, Status> {
+    let permitted = require(request, Role::Admin)?;
+    let call_id = &request.get_ref().call_id;
+    let Some(kept) = find(service, call_id) else {
+        let why = match service.door.raw_bytes() {
+            0 => "none are kept: set guard.keep_raw_bytes".to_owned(),
+            bytes => format!(
+                "it never came, or made room for later ones: guard.keep_raw_bytes is {bytes}, and `talon guard raw` \
+                 lists what is kept"
+            ),
+        };
+        return Err(Status::not_found(status_text(format!("there is no answer to that call: {why}"))));
+    };
+    tracing::info!(
+        call_id = kept.call_id,
+        plugin = kept.plugin,
+        peer.uid = permitted.peer.uid,
+        peer.pid = permitted.peer.pid,
+        "an administrator reads an answer as it came"
+    );
+    Ok(Response::new(GetRawAnswerResponse { about: Some(about(&kept)), message: kept.message.into() }))
+}
+
+/// By the id that the call had inside, or by the one that its caller chose; then the newest of those.
+fn find(service: &HostService, call_id: &str) -> Option<RawMessage> {
+    let kept = service.door.raw_answers();
+    kept.get(call_id).or_else(|| kept.list().into_iter().find(|message| asked(&message.call_id) == call_id))
+}
+
+fn about(kept: &RawMessage) -> RawAnswer {
+    RawAnswer {
+        call_id: kept.call_id.clone(),
+        plugin: kept.plugin.clone(),
+        action: kept.action.clone(),
+        unix_ms: unix_ms(kept.received),
+        digest: kept.digest.to_string(),
+        bytes: kept.message.len() as u64,
+    }
+}
