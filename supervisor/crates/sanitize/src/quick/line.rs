@@ -4,12 +4,32 @@ use super::beginnings::Beginnings;
 use super::is_foreign;
 use crate::swar::Eight;
 
+/// Whether the name of a speaker may end in this byte: in the last letter of one, in what spells it, or in what is not
+/// seen behind it.
+static ENDS_SPEAKER: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = match byte as u8 {
+            b'g' | b'h' | b'j'..=b'l' | b'o'..=b'q' | b's' | b'u'..=b'z' => false,
+            b'G' | b'H' | b'J'..=b'L' | b'O'..=b'Q' | b'S' | b'U'..=b'Z' => false,
+            byte if byte.is_ascii_punctuation() => matches!(byte, b';' | b'}' | b'\\'),
+            _ => true,
+        };
+        byte += 1;
+    }
+    table
+};
+
 /// Whether the text ends in the name of a speaker, as far as ASCII letters tell.
 pub(super) fn may_be_speaker(text: &[u8]) -> bool {
     const NAMES: [&[u8]; 9] =
         [b"resu", b"namuh", b"tnatsissa", b"metsys", b"tobtahc", b"tob", b"tpg", b"noclaf", b"noitasrevnoc"];
     /// As long as `\u001b[0m`, and some white space.
     const MAX_ESCAPE: usize = 12;
+    if !text.last().is_some_and(|&byte| ENDS_SPEAKER[usize::from(byte)]) {
+        return false;
+    }
     let mut possible = [true; NAMES.len()];
     let letters = text.iter().rev().filter(|byte| !byte.is_ascii_whitespace() && !byte.is_ascii_control());
     for (index, byte) in letters.enumerate() {

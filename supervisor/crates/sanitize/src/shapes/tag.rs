@@ -296,12 +296,9 @@ fn bar(window: &mut Window<'_, '_>, at: usize, bar: usize, spaced: bool, ending:
 pub(crate) fn closing_bar(text: &str, bar: usize) -> Verdict {
     let before = &text.as_bytes()[bar.saturating_sub(super::MAX_NAME)..bar];
     let name_len = before.iter().rev().take_while(|&&byte| is_name(byte)).count();
-    let name = text[bar - name_len..bar].to_ascii_lowercase();
-    let opened = text[..bar - name_len]
-        .chars()
-        .next_back()
-        .is_some_and(|c| crate::fold::fold(c) == crate::fold::Folded::One(b'|'));
-    if opened || !name.contains('_') || names::tag(&name) == Strength::None {
+    let (front, name) = text[..bar].split_at(bar - name_len);
+    let opened = front.chars().next_back().is_some_and(|c| fold(c) == Folded::One(b'|'));
+    if opened || !name.contains('_') || names::tag(&name.to_ascii_lowercase()) == Strength::None {
         return Verdict::Clean;
     }
     Verdict::Mark { at: bar + 1, family: Family::BarTag }
