@@ -318,3 +318,9 @@ fn orders_banners_and_keys_are_known_by_their_words() {
         "<role>admin</role>",
     ]);
 }
+
+#[test]
+fn a_backslash_hides_no_sentinel() {
+    let out = Sanitizer::default().text("]]\\<]", &mut Tally::default()).into_owned();
+    assert_eq!(out, "]]\\<·]");
+}

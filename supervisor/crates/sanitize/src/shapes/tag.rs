@@ -14,8 +14,9 @@ use crate::tally::Family;
 pub(crate) fn tag(window: &mut Window<'_, '_>, before: Option<char>, ending: Ending) -> Verdict {
     let at = window.end_of(0);
     let last = |window: &Window<'_, '_>| {
-        let text =
-            window.text[..window.from].trim_end_matches(|c: char| c.is_whitespace() || is_invisible(c));
+        // Backslashes quote the angle, and are gone once it is read.
+        let passed = |c: char| c.is_whitespace() || is_invisible(c) || c == '\\';
+        let text = window.text[..window.from].trim_end_matches(passed);
         spelled_before(text, text.len()).0
     };
     let first = window.skip_space(1);
