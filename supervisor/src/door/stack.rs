@@ -4,8 +4,8 @@ use std::convert::Infallible;
 
 use talon_guard::{
     AdmissionGauge, AdmissionLayer, Answer, BreakerGauge, BreakerLayer, Call, CallError, DeadlineLayer,
-    Directory, Guarded, Oversize, Pages, Quarantine, QuarantineLayer, RawAnswer, RawStore, RescueLayer,
-    ResolveLayer, SanitizeLayer, Taint, TaintLayer, TraceLayer, TruncateLayer, ValidateLayer, WrapLayer,
+    Directory, Guard, GuardSettings, Guarded, Oversize, Pages, Quarantine, QuarantineLayer, RawAnswer,
+    RawStore, RescueLayer, ResolveLayer, Taint, TaintLayer, TraceLayer, ValidateLayer,
 };
 use talon_sanitize::Sanitizer;
 use tower::util::BoxCloneSyncService;
@@ -46,20 +46,16 @@ impl Shared {
         self.taint.clone().map(TaintLayer::new)
     }
 
-    /// What a plugin's texts go through, with room for texts that are kept.
-    fn sanitize_layer(&self, policy: &CallPolicy) -> SanitizeLayer {
-        let largest = policy.max_response_bytes.max(policy.max_structured_bytes);
-        let layer = SanitizeLayer::new(self.sanitizer.clone()).for_response_limit(largest);
-        match &self.pages {
-            Some(pages) => layer.for_pages_of(pages.settings().max_text_bytes),
-            None => layer,
-        }
-    }
-
-    fn truncate_layer(&self, policy: &CallPolicy, oversize: Oversize) -> TruncateLayer {
-        TruncateLayer::new(policy.max_response_bytes, self.sanitizer.clone())
-            .max_structured_bytes(policy.max_structured_bytes)
-            .oversize(oversize)
+    /// The guard whose layers sanitize, limit and wrap.
+    fn guard(&self, policy: &CallPolicy, oversize: Oversize) -> Guard {
+        let settings = GuardSettings {
+            envelope: policy.envelope,
+            max_response_bytes: policy.max_response_bytes,
+            max_structured_bytes: policy.max_structured_bytes,
+            oversize,
+            ..GuardSettings::default()
+        };
+        Guard::with_sanitizer(self.sanitizer.clone(), settings)
     }
 }
 
@@ -80,18 +76,18 @@ where
     let breaker = BreakerLayer::new(policy.breaker);
     let admission = AdmissionLayer::new(policy.admission);
     let gauges = Gauges { admission: admission.gauge(), breaker: breaker.gauge() };
-    let oversize = shared.pages.clone().map_or(Oversize::Cut, Oversize::Paged);
+    let guard = shared.guard(&policy, shared.pages.clone().map_or(Oversize::Cut, Oversize::Paged));
     let stack = ServiceBuilder::new()
         // The span and the metrics: outermost, because it sees every outcome.
         .layer(trace)
         // Where arguments are from: above the envelope, because it remembers what really goes out.
         .option_layer(shared.taint_layer())
         // The envelope: the last thing done to content, so that nothing inside can be taken for it.
-        .layer(WrapLayer::new(policy.envelope))
+        .layer(guard.wrap_layer())
         // The size limit: on sanitized text, so that the limit is what the model gets.
-        .layer(shared.truncate_layer(&policy, oversize))
+        .layer(guard.truncate_layer())
         // Control syntax made inert: in content, error and structured content alike.
-        .layer(shared.sanitize_layer(&policy).reporting_to(quarantine.clone()))
+        .layer(guard.sanitize_layer().reporting_to(quarantine.clone()))
         // Errors become answers: inside sanitize, because error texts come from plugins too.
         .layer(RescueLayer::new())
         // The answer's call id and types: on the raw message, before its text is touched.
@@ -118,13 +114,14 @@ where
     S: Service<Call, Response = Answer, Error = CallError> + Clone + Send + Sync + 'static,
     S::Future: Send + 'static,
 {
+    // Cut and never kept anew: what is kept already is read on in.
+    let guard = shared.guard(&policy, Oversize::Cut);
     let stack = ServiceBuilder::new()
         .layer(TraceLayer::new(talon_plugin::name::RESERVED_NAME))
         .option_layer(shared.taint_layer())
-        .layer(WrapLayer::new(policy.envelope))
-        // Cut and never kept anew: what is kept already is read on in.
-        .layer(shared.truncate_layer(&policy, Oversize::Cut))
-        .layer(shared.sanitize_layer(&policy))
+        .layer(guard.wrap_layer())
+        .layer(guard.truncate_layer())
+        .layer(guard.sanitize_layer())
         .layer(RescueLayer::new())
         .layer(ResolveLayer::new(directory, policy.grants).max_argument_bytes(policy.max_argument_bytes))
         .service(innermost);
