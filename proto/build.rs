@@ -6,6 +6,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "plugin/goplugin.proto",
         "talon/host/v1/host.proto",
         "talon/state/v1/state.proto",
+        "talon/state/v1/operator.proto",
+        "talon/state/v1/control.proto",
     ];
     for file in files {
         println!("cargo:rerun-if-changed={file}");

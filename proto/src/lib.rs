@@ -5,7 +5,7 @@
 //! | [`plugin`] | host → plugin: `opentalon.plugin.v1` |
 //! | [`goplugin`] | go-plugin's own services beside it |
 //! | [`host`] | clients → supervisor: `talon.host.v1` |
-//! | [`state`] | plugin → its own key-values: `talon.state.v1` |
+//! | [`state`] | plugin → its own key-values, operators → all state, supervisor ↔ `talon-state`: `talon.state.v1` |
 
 #[expect(
     missing_docs,
@@ -38,13 +38,16 @@ mod generated {
     }
 }
 
+mod details;
+
 /// go-plugin's own services: `plugin.GRPCController`, `plugin.GRPCStdio`, `plugin.GRPCBroker`.
 pub use generated::goplugin;
 /// The contract between host and plugin: `opentalon.plugin.v1`.
 pub use generated::opentalon::plugin::v1 as plugin;
 /// The door of the supervisor: `talon.host.v1`.
 pub use generated::talon::host::v1 as host;
-/// A plugin's own key-values: `talon.state.v1`.
+/// Kept state: `talon.state.v1`, with a service for plugins, one for operators, and what a supervisor and `talon-state` say
+/// to each other.
 pub use generated::talon::state::v1 as state;
 
 /// The service that go-plugin asks for in health checks.

@@ -1,0 +1,103 @@
+//! Clients that connect and say nothing.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::UnixStream;
+use tokio::time::Sleep;
+use tonic::transport::server::Connected;
+
+/// How long a client may take to begin to speak HTTP/2. Real ones do so at once; one that never does only takes a place
+/// from others.
+pub const FIRST_WORDS_WAIT: Duration = Duration::from_secs(10);
+/// The first words of every HTTP/2 client.
+const PREFACE_BYTES: usize = 24;
+
+/// A connection whose client has to begin to speak in time: reading from it fails with [`io::ErrorKind::TimedOut`] if
+/// the first words are not there by [`FIRST_WORDS_WAIT`]. Who has begun may be silent for as long as it likes.
+#[derive(Debug)]
+pub struct Prompt<C> {
+    stream: UnixStream,
+    first_words: Option<FirstWords>,
+    client: C,
+}
+
+/// What a client has still to say, and until when.
+#[derive(Debug)]
+struct FirstWords {
+    bytes_left: usize,
+    late: Pin<Box<Sleep>>,
+}
+
+impl<C> Prompt<C> {
+    /// The wait begins now. `client` is what the server knows of its client, and lives as long as the connection: its
+    /// place among the connections, say. Must be called within a tokio runtime.
+    #[must_use]
+    pub fn new(stream: UnixStream, client: C) -> Self {
+        let late = Box::pin(tokio::time::sleep(FIRST_WORDS_WAIT));
+        Self { stream, first_words: Some(FirstWords { bytes_left: PREFACE_BYTES, late }), client }
+    }
+}
+
+/// What requests are told of the connection is what `client` tells.
+impl<C: Connected> Connected for Prompt<C> {
+    type ConnectInfo = C::ConnectInfo;
+
+    fn connect_info(&self) -> C::ConnectInfo {
+        self.client.connect_info()
+    }
+}
+
+impl<C: Unpin> AsyncRead for Prompt<C> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        to: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = to.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(cx, to);
+        if let Some(words) = &mut self.first_words {
+            words.bytes_left = words.bytes_left.saturating_sub(to.filled().len() - before);
+            if words.bytes_left == 0 {
+                self.first_words = None;
+            } else if read.is_pending() && words.late.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+        }
+        read
+    }
+}
+
+impl<C: Unpin> AsyncWrite for Prompt<C> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, from: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, from)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        from: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, from)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+#[path = "prompt_tests.rs"]
+mod tests;

@@ -1,0 +1,53 @@
+//! Keeps clients from filling the log.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The shortest time between two log lines about the same mischief: enough to see that it goes on.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Lets one word a second through and counts the others.
+#[derive(Debug, Default)]
+pub struct Throttle {
+    /// When the last word was said, and how many were not since.
+    said: Mutex<(Option<Instant>, u64)>,
+}
+
+impl Throttle {
+    /// One that lets the first word through.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { said: Mutex::new((None, 0)) }
+    }
+
+    /// How many words went unsaid, if this one may be said.
+    pub fn word(&self) -> Option<u64> {
+        self.word_at(Instant::now())
+    }
+
+    fn word_at(&self, now: Instant) -> Option<u64> {
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let (last, unsaid) = &mut *said;
+        if last.is_some_and(|last| now.saturating_duration_since(last) < PAUSE) {
+            *unsaid += 1;
+            return None;
+        }
+        *last = Some(now);
+        Some(std::mem::take(unsaid))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_word_a_pause_and_the_others_are_counted() {
+        let throttle = Throttle::new();
+        let start = Instant::now();
+        let words: Vec<Option<u64>> = [0, 100, 900, 1000, 1500, 2000]
+            .map(|ms| throttle.word_at(start + Duration::from_millis(ms)))
+            .to_vec();
+        assert_eq!(words, [Some(0), None, None, Some(2), None, Some(1)]);
+    }
+}
