@@ -1,9 +1,12 @@
 //! What can go wrong: [`Error`] of an operation, [`OpenError`](crate::OpenError) of the start.
 
 use std::error::Error as StdError;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::id::{PluginId, SessionId};
+use crate::open::OpenError;
 
 /// Why an operation failed. Nothing of a failed operation is kept.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +75,28 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
+    /// A copy cannot take the place of the database.
+    #[error("{path} cannot be restored: {why}. Nothing was changed", path = .path.display())]
+    BadCopy {
+        /// The copy.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A file of a backup or a restore cannot be made, read or written.
+    #[error("{path}: {doing}", path = .path.display())]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// What was tried.
+        doing: &'static str,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// This engine has other means for that: which.
+    #[error("{0}")]
+    Unsupported(&'static str),
     /// The store was closed, or its thread ended.
     #[error("the store is closed")]
     Closed,
@@ -110,9 +135,29 @@ impl Error {
         Self::Unreadable { what, why: why.to_string() }
     }
 
+    pub(crate) fn file(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |source| match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full(source.into()),
+            _ => Self::File { path, doing, source },
+        }
+    }
+
     /// Whether the same request may succeed a little later without anybody changing it.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Full(_) | Self::Busy(_) | Self::Unavailable { .. })
+    }
+}
+
+/// What could not be opened on the way of something else.
+impl From<OpenError> for Error {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Store(error) => error,
+            OpenError::Engine(source) => Self::Engine(source),
+            damaged @ OpenError::Damaged { .. } => Self::Corrupt(damaged.into()),
+            other => Self::Engine(other.into()),
+        }
     }
 }

@@ -36,6 +36,35 @@ pub trait KeyValues: Send + Sync {
     /// [`Error::Invalid`] for a page token of another request.
     async fn keys(&self, plugin: &PluginId, prefix: &str, page: &PageRequest) -> Result<Page<Key>, Error>;
 
+    /// The same with the sizes of their values, which are not read for it.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a page token of another request.
+    async fn sizes(
+        &self,
+        plugin: &PluginId,
+        prefix: &str,
+        page: &PageRequest,
+    ) -> Result<Page<KeySize>, Error>;
+
+    /// The same with their values. A page ends early when its contents grow too large. What is written meanwhile is in a
+    /// later page or is not; each value is whole.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a page token of another request.
+    async fn entries(
+        &self,
+        plugin: &PluginId,
+        prefix: &str,
+        page: &PageRequest,
+    ) -> Result<Page<Entry>, Error>;
+
+    /// Gives a key a value, unless it has this one already; says whether anything was written.
+    ///
+    /// # Errors
+    /// As [`KeyValues::set`].
+    async fn import(&self, namespace: &Namespace, key: &Key, value: Vec<u8>) -> Result<bool, Error>;
+
     /// Gives a key the value `value` (`None`: removes it) if it has the value `expected` (`None`: if it is not there).
     ///
     /// # Errors
@@ -134,6 +163,31 @@ impl Usage {
             return refuse(Resource::Keys, self.keys, keys, then.keys);
         }
         Ok(then)
+    }
+}
+
+/// A key and how large its value is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeySize {
+    /// The key.
+    pub key: Key,
+    /// Bytes of the value alone.
+    pub bytes: u64,
+}
+
+/// A key and its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The key.
+    pub key: Key,
+    /// The value.
+    pub value: Vec<u8>,
+}
+
+impl Entry {
+    /// How much room it takes.
+    pub(crate) fn weight(&self) -> usize {
+        self.key.as_bytes().len() + self.value.len()
     }
 }
 

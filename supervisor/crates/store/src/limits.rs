@@ -2,6 +2,8 @@
 //! [`Error::Invalid`] before an engine sees it, except for quotas, which are
 //! [`Error::Quota`].
 
+use std::time::Duration;
+
 use crate::error::Error;
 
 /// The longest plugin id. It is also the name of a directory and of a socket, whose whole path the kernel limits
@@ -21,12 +23,17 @@ pub const DEFAULT_QUOTA_KEYS: u64 = 100_000;
 pub const MAX_PAGE_ITEMS: u32 = 1_000;
 /// The page of somebody who asks for 0.
 pub const DEFAULT_PAGE_ITEMS: u32 = 100;
-/// A page of messages ends early when its contents reach this size, since one message may be
-/// [`MAX_CONTENT_BYTES`] long and a thousand of them would not fit into memory.
+/// A page ends early when its contents reach this size, since one message may be [`MAX_CONTENT_BYTES`] long, one value
+/// [`MAX_VALUE_BYTES`], and a thousand of them would not fit into memory.
 pub const MAX_PAGE_BYTES: usize = 4 * 1024 * 1024;
 /// How deep a ranked search can be paged. Ranks are computed anew for every page, so a page far behind costs as
 /// much as all before it; whoever wants more than this should ask more precisely.
 pub const MAX_SEARCH_DEPTH: u32 = 10_000;
+
+/// After this long without a message a session is idle: long enough for whoever reads an answer, or has lunch, to go on
+/// where they were; short enough that "active" means that somebody is there. Nothing is lost by it, and the next message
+/// makes the session active again. Whoever calls [`Sessions::idle`](crate::Sessions::idle) passes it.
+pub const IDLE_AFTER: Duration = Duration::from_secs(30 * 60);
 
 /// The longest content of a message. More than any model takes in one.
 pub const MAX_CONTENT_BYTES: usize = 1024 * 1024;

@@ -143,6 +143,12 @@ impl StoredMemory {
         self.workflow.as_ref().map_or(Ok(()), Workflow::check)
     }
 
+    /// How much room it takes.
+    pub(crate) fn weight(&self) -> usize {
+        let tags: usize = self.tags.iter().map(String::len).sum();
+        self.content.len() + tags + self.workflow.as_ref().map_or(0, |workflow| workflow.told().len())
+    }
+
     /// What a search finds it by. Tags are no part of it: they have filters of their own.
     pub(crate) fn searched(&self) -> String {
         self.workflow

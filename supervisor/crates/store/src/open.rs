@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::backup::OpenedForRestore;
 use crate::error::{Error, Source};
 use crate::store::Store;
 
@@ -27,6 +28,11 @@ pub enum Engine {
     /// In a PostgreSQL server that several machines can share.
     Postgres {
         /// `postgresql://user:password@host/database`, or the `key=value` form.
+        ///
+        /// `sslmode=verify-full` has TLS, and refuses a server whose certificate is not for this host or not from an
+        /// authority in `sslrootcert=FILE` (PEM), or, without that, one that the system trusts. `sslmode=require` is the
+        /// same here: unlike libpq, nothing is encrypted for a server that nobody has verified. With `disable`, `prefer`
+        /// or none there is no TLS, and only `disable` allows another machine.
         url: String,
     },
 }
@@ -128,6 +134,16 @@ impl Open {
     pub async fn open(self) -> Result<Store, OpenError> {
         Store::open(self).await
     }
+
+    /// Takes the place of a store that [`Open::open`] refused as [`OpenError::Damaged`], [`OpenError::Foreign`] or
+    /// [`OpenError::Newer`], so that a copy can be put there. Nobody else has it meanwhile, as with
+    /// [`Open::exclusive`].
+    ///
+    /// # Errors
+    /// See [`OpenError`]. With PostgreSQL there is no such thing: [`Error::Unsupported`].
+    pub async fn open_for_restore(self) -> Result<OpenedForRestore, OpenError> {
+        OpenedForRestore::open(self).await
+    }
 }
 
 /// Why a store could not be opened. Nothing was changed.
@@ -143,6 +159,16 @@ pub enum OpenError {
         found: &'static str,
         /// Which one is needed.
         needed: &'static str,
+    },
+    /// The directory or the file is another user's.
+    #[error("{path} belongs to user {owner}, and this is user {us}; give it over with:  chown -R {us} {path}", path = .path.display())]
+    NotOurs {
+        /// The directory of the database, or the database.
+        path: PathBuf,
+        /// Whose it is.
+        owner: u32,
+        /// Who we are.
+        us: u32,
     },
     /// Others can get at the files.
     #[error("{directory} is open to other users (mode {mode:o}); close it with:  chmod 700 {directory}", directory = .directory.display())]

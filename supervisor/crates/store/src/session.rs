@@ -71,7 +71,9 @@ pub trait Sessions: Send + Sync {
     /// [`Error::NoSession`], [`Error::Invalid`].
     async fn update(&self, id: SessionId, change: SessionChange) -> Result<Session, Error>;
 
-    /// Makes sessions idle that nobody has written to since `since`, at most `limit` of them; says which.
+    /// Makes sessions idle that nobody has written to since `since`, at most `limit` of them; says which. Their messages
+    /// stay. Whoever calls this from time to time passes the moment [`IDLE_AFTER`](crate::limits::IDLE_AFTER) ago:
+    /// `Timestamp::now().before(IDLE_AFTER)`.
     ///
     /// # Errors
     /// When the database cannot be written.
@@ -202,6 +204,14 @@ pub struct ExportedSession {
     pub session: Session,
     /// All messages in the order they were written in, the replaced ones too.
     pub messages: Vec<Message>,
+}
+
+impl Session {
+    /// How much room it takes.
+    pub(crate) fn weight(&self) -> usize {
+        let metadata: usize = self.metadata.iter().map(|(key, value)| key.len() + value.len()).sum();
+        self.sender.len() + self.channel.len() + metadata
+    }
 }
 
 impl ExportedSession {

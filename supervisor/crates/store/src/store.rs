@@ -1,7 +1,9 @@
 //! An open store.
 
+use std::path::Path;
 use std::sync::Arc;
 
+use crate::backup::{BackupInfo, POSTGRES_BACKUP, POSTGRES_RESTORE, Restored};
 use crate::error::Error;
 use crate::key_values::KeyValues;
 use crate::memory::Memory;
@@ -43,6 +45,54 @@ impl Store {
         match self.opened {
             Opened::Sqlite(_) => "sqlite",
             Opened::Postgres(_) => "postgres",
+        }
+    }
+
+    /// The version of the schema that this program works with. An open database has it.
+    #[must_use]
+    pub fn schema_version(&self) -> u32 {
+        match self.opened {
+            Opened::Sqlite(_) => SqliteStore::schema_version(),
+            Opened::Postgres(_) => PostgresStore::schema_version(),
+        }
+    }
+
+    /// Where the state lies: a file, or `host:port/database` without anything secret.
+    #[must_use]
+    pub fn place(&self) -> String {
+        match &self.opened {
+            Opened::Sqlite(store) => store.path().display().to_string(),
+            Opened::Postgres(store) => store.place().to_owned(),
+        }
+    }
+
+    /// Copies the whole store, as it is at one moment, to a new file of mode 0600, while others go on writing. The copy is
+    /// examined and on the disk before it has its name. Whoever drops the future gives the backup up; a process that is
+    /// killed leaves an unfinished `<to>.new-*` at most.
+    ///
+    /// # Errors
+    /// [`Error::File`] if there is a file of that name already or none can be made, [`Error::Full`], [`Error::Corrupt`],
+    /// and [`Error::Unsupported`] for PostgreSQL.
+    pub async fn backup(&self, to: &Path) -> Result<BackupInfo, Error> {
+        match &self.opened {
+            Opened::Sqlite(store) => store.backup(to).await,
+            Opened::Postgres(_) => Err(Error::Unsupported(POSTGRES_BACKUP)),
+        }
+    }
+
+    /// Puts the copy at `from` in the place of all that is in the store, while it is open; `check_only` looks whether that
+    /// could be done and leaves everything as it is. The copy is examined whole and brought to this schema first, in a
+    /// copy of its own. What is replaced is kept beside the database as `<file>.before-restore-<time>`, the last three
+    /// such files stay. It is one transaction: a reader sees the old or the new, and what is interrupted leaves the old.
+    /// Other writes wait meanwhile. Once the replacing has begun, dropping the future does not stop it.
+    ///
+    /// # Errors
+    /// [`Error::BadCopy`] with what is wrong with the copy, [`Error::Full`], [`Error::File`], [`Error::Busy`], and
+    /// [`Error::Unsupported`] for PostgreSQL. Nothing was changed then.
+    pub async fn restore(&self, from: &Path, check_only: bool) -> Result<Restored, Error> {
+        match &self.opened {
+            Opened::Sqlite(store) => store.restore(from, check_only).await,
+            Opened::Postgres(_) => Err(Error::Unsupported(POSTGRES_RESTORE)),
         }
     }
 

@@ -48,7 +48,11 @@ pub struct Remembered {
 }
 
 impl Workflow {
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    /// Whether the store takes it: trigger, outcome and names within the limits, and steps in their order.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with what is wrong.
+    pub fn check(&self) -> Result<(), Error> {
         if self.trigger.trim().is_empty() || self.steps.is_empty() {
             return Err(Error::invalid("a workflow", "must have a trigger and steps"));
         }
@@ -87,7 +91,8 @@ impl Workflow {
     }
 
     /// In words, for a memory without other content, and for the search.
-    pub(crate) fn told(&self) -> String {
+    #[must_use]
+    pub fn told(&self) -> String {
         let mut text = self.trigger.clone();
         for step in &self.steps {
             text.push('\n');

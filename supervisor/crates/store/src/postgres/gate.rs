@@ -18,6 +18,8 @@ pub(super) struct Gate(Mutex<Option<Down>>);
 #[derive(Debug)]
 struct Down {
     reason: String,
+    /// What is waited at most; each time a random part of it, so that the machines that share a server do not all come
+    /// back to it in the same moment.
     wait: Duration,
     retry_at: Instant,
 }
@@ -32,7 +34,7 @@ impl Gate {
         if now < down.retry_at {
             return Err(Error::Unavailable { reason: down.reason.clone(), retry_in: down.retry_at - now });
         }
-        down.retry_at = now + down.wait;
+        down.retry_at = now + jittered(down.wait);
         Ok(())
     }
 
@@ -42,8 +44,9 @@ impl Gate {
         if down.is_none() {
             tracing::warn!(reason, "the database server cannot be reached");
         }
-        *down = Some(Down { reason: reason.to_owned(), wait, retry_at: Instant::now() + wait });
-        Error::Unavailable { reason: reason.to_owned(), retry_in: wait }
+        let retry_in = jittered(wait);
+        *down = Some(Down { reason: reason.to_owned(), wait, retry_at: Instant::now() + retry_in });
+        Error::Unavailable { reason: reason.to_owned(), retry_in }
     }
 
     pub(super) fn opened(&self) {
@@ -55,6 +58,13 @@ impl Gate {
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<Down>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Between half of it and all of it.
+fn jittered(wait: Duration) -> Duration {
+    // Without random bits the waits are just not spread.
+    let part = getrandom::u32().map_or(1.0, |random| f64::from(random) / f64::from(u32::MAX));
+    wait.mul_f64(0.5 + part / 2.0)
 }
 
 #[cfg(test)]
@@ -84,11 +94,13 @@ mod tests {
             assert!(retry_in(&gate).is_some(), "another attempt is on its way");
             waited.push(wait);
         }
-        assert_eq!(waited[..3], [FIRST, FIRST * 2, FIRST * 4]);
-        assert_eq!(waited[7], LONGEST);
+        for (waited, longest) in waited.iter().zip([1, 2, 4, 8, 16, 32, 50, 50].map(|times| FIRST * times)) {
+            assert!(*waited >= longest / 2 && *waited <= longest, "{waited:?} of {longest:?}");
+        }
+        assert_eq!(LONGEST, FIRST * 50);
         gate.opened();
         assert_eq!(retry_in(&gate), None);
         gate.failed("gone");
-        assert_eq!(retry_in(&gate), Some(FIRST));
+        assert!(retry_in(&gate).is_some_and(|wait| wait <= FIRST));
     }
 }

@@ -3,12 +3,27 @@
 use async_trait::async_trait;
 use deadpool_postgres::Transaction;
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
+use super::each::each;
 use super::{PostgresStore, signed, unsigned};
 use crate::error::Error;
 use crate::id::{Key, PluginId};
-use crate::key_values::{KeyValues, Namespace, Swap, Usage, check_value, prefix_end};
+use crate::key_values::{Entry, KeySize, KeyValues, Namespace, Swap, Usage, check_value, prefix_end};
 use crate::page::{Filling, Page, PageRequest};
+
+/// What [`PostgresStore::listed`] reads.
+macro_rules! listing {
+    ($columns:literal) => {
+        concat!(
+            "SELECT ",
+            $columns,
+            " FROM talon.key_values WHERE plugin = (SELECT id FROM talon.plugins WHERE name = $1) AND key >= $2
+                AND ($3::bytea IS NULL OR key < $3) AND ($4::bytea IS NULL OR key > $4)
+            ORDER BY key LIMIT $5"
+        )
+    };
+}
 
 #[async_trait]
 impl KeyValues for PostgresStore {
@@ -38,24 +53,41 @@ impl KeyValues for PostgresStore {
     }
 
     async fn keys(&self, plugin: &PluginId, prefix: &str, page: &PageRequest) -> Result<Page<Key>, Error> {
-        let client = self.client().await?;
-        let listed = async {
-            let sql = "SELECT key FROM talon.key_values
-                WHERE plugin = (SELECT id FROM talon.plugins WHERE name = $1) AND key >= $2
-                    AND ($3::bytea IS NULL OR key < $3) AND ($4::bytea IS NULL OR key > $4)
-                ORDER BY key LIMIT $5";
-            let sql = client.prepare_cached(sql).await?;
-            let end = prefix_end(prefix.as_bytes());
-            let rows = client
-                .query(&sql, &[&plugin.as_str(), &prefix.as_bytes(), &end, &page.last(), &page.probe()])
-                .await?;
-            let mut keys = Filling::of(page);
-            for row in rows {
-                keys.push(read_key(&row)?, 0);
-            }
-            Ok(keys.after(|key| key.as_bytes().to_vec()))
+        let listed = |row: &Row| Ok((read_key(row)?, 0));
+        self.listed(listing!("key"), plugin, prefix, page, listed, |key| key).await
+    }
+
+    async fn sizes(
+        &self,
+        plugin: &PluginId,
+        prefix: &str,
+        page: &PageRequest,
+    ) -> Result<Page<KeySize>, Error> {
+        let listed = |row: &Row| {
+            Ok((KeySize { key: read_key(row)?, bytes: unsigned(row.get::<_, i32>(1).into()) }, 0))
         };
-        self.seen(listed.await)
+        self.listed(listing!("key, length(value)"), plugin, prefix, page, listed, |size| &size.key).await
+    }
+
+    async fn entries(
+        &self,
+        plugin: &PluginId,
+        prefix: &str,
+        page: &PageRequest,
+    ) -> Result<Page<Entry>, Error> {
+        let listed = |row: &Row| {
+            let entry = Entry { key: read_key(row)?, value: row.try_get(1)? };
+            let weight = entry.weight();
+            Ok((entry, weight))
+        };
+        self.listed(listing!("key, value"), plugin, prefix, page, listed, |entry| &entry.key).await
+    }
+
+    async fn import(&self, namespace: &Namespace, key: &Key, value: Vec<u8>) -> Result<bool, Error> {
+        check_value(&value)?;
+        let (namespace, key) = (namespace.clone(), key.clone());
+        let imported = self.change(Change { namespace, key, kind: Kind::Import(value) }).await?;
+        Ok(imported == Changed::Made)
     }
 
     async fn compare_and_set(
@@ -116,6 +148,36 @@ impl KeyValues for PostgresStore {
     }
 }
 
+impl PostgresStore {
+    /// A page of a plugin's keys, each with whatever else was selected, and how much that weighs.
+    async fn listed<T: Send>(
+        &self,
+        sql: &'static str,
+        plugin: &PluginId,
+        prefix: &str,
+        page: &PageRequest,
+        item: impl Fn(&Row) -> Result<(T, usize), Error> + Send,
+        key: impl Fn(&T) -> &Key + Send,
+    ) -> Result<Page<T>, Error> {
+        let client = self.client().await?;
+        let listed = async {
+            let sql = client.prepare_cached(sql).await?;
+            let end = prefix_end(prefix.as_bytes());
+            let (plugin, prefix, last, probe) =
+                (plugin.as_str(), prefix.as_bytes(), page.last(), page.probe());
+            let mut items = Filling::of(page);
+            let fill = |row: &Row| {
+                let (item, weight) = item(row)?;
+                Ok(items.push(item, weight))
+            };
+            let params: [&(dyn ToSql + Sync); 5] = [&plugin, &prefix, &end, &last, &probe];
+            each(&client, &sql, &params, fill).await?;
+            Ok(items.after(|item| key(item).as_bytes().to_vec()))
+        };
+        self.seen(listed.await)
+    }
+}
+
 /// A change of one key.
 pub(super) struct Change {
     pub(super) namespace: Namespace,
@@ -125,6 +187,8 @@ pub(super) struct Change {
 
 pub(super) enum Kind {
     Set(Vec<u8>),
+    /// As `Set`, but only if it is another value.
+    Import(Vec<u8>),
     Delete,
     Swap(Option<Vec<u8>>, Option<Vec<u8>>),
 }
@@ -144,6 +208,15 @@ impl Change {
             Kind::Set(value) => {
                 let counted = Counted::of(db, &namespace.plugin).await?;
                 let old = length(db, counted.id, key).await?;
+                counted.replace(db, namespace, key, old, Some(value)).await?;
+            }
+            Kind::Import(value) => {
+                let counted = Counted::of(db, &namespace.plugin).await?;
+                let current = self::value(db, counted.id, key).await?;
+                if current.as_ref() == Some(value) {
+                    return Ok(Changed::Not(None));
+                }
+                let old = current.map(|value| value.len() as u64);
                 counted.replace(db, namespace, key, old, Some(value)).await?;
             }
             Kind::Delete => {

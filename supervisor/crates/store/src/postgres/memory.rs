@@ -68,7 +68,9 @@ impl Memory for PostgresStore {
             let sql = client.prepare_cached(sql).await?;
             let mut filling = Filling::of(page);
             for row in client.query(&sql, &[&text, &query.source, &tags, &page.probe(), &skipped]).await? {
-                filling.push(memory(&row)?, 0);
+                let memory = memory(&row)?;
+                let weight = memory.weight();
+                filling.push(memory, weight);
             }
             filling.ranked(page)
         };
@@ -154,7 +156,9 @@ impl PostgresStore {
             let sql = client.prepare_cached(sql).await?;
             let mut filling = Filling::of(page);
             for row in client.query(&sql, &[&last, &query.source, &tags, &page.probe()]).await? {
-                filling.push(memory(&row)?, 0);
+                let memory = memory(&row)?;
+                let weight = memory.weight();
+                filling.push(memory, weight);
             }
             Ok(filling.after(|memory| memory.id.to_string().into_bytes()))
         };

@@ -1,5 +1,7 @@
 //! PostgreSQL: a server that several machines share, over a small pool of connections.
 
+mod address;
+mod each;
 mod error;
 mod gate;
 mod key_values;
@@ -7,6 +9,7 @@ mod memory;
 mod schema;
 mod sessions;
 mod settings;
+mod tls;
 mod turns;
 mod words;
 
@@ -17,7 +20,7 @@ use deadpool_postgres::{Object, Pool, PoolError, TimeoutType, Transaction};
 use tokio::sync::OnceCell;
 
 use crate::error::Error;
-use crate::migrate::{Migration, migrations};
+use crate::migrate::{Migration, latest, migrations};
 use crate::open::{Open, OpenError};
 use crate::store::Counters;
 use gate::Gate;
@@ -33,6 +36,7 @@ pub(crate) const MIGRATIONS: &[Migration] = migrations! {
 /// A PostgreSQL server.
 pub(crate) struct PostgresStore {
     pool: Pool,
+    place: String,
     gate: Gate,
     /// Set when the schema was brought to this version, once after the server was first reached.
     ready: OnceCell<()>,
@@ -45,9 +49,10 @@ pub(crate) struct PostgresStore {
 
 impl PostgresStore {
     pub(crate) async fn open(url: &str, open: &Open) -> Result<Arc<Self>, OpenError> {
-        let pool = settings::pool(url, open.connections)?;
+        let (pool, place) = settings::pool(url, open.connections)?;
         let store = Arc::new_cyclic(|me| Self {
             pool,
+            place,
             gate: Gate::default(),
             ready: OnceCell::new(),
             turns: Turns::default(),
@@ -110,6 +115,14 @@ impl PostgresStore {
         self.writes.fetch_add(writes, Ordering::Relaxed);
         self.commits.fetch_add(1, Ordering::Relaxed);
         Ok(())
+    }
+
+    pub(crate) fn schema_version() -> u32 {
+        latest(MIGRATIONS)
+    }
+
+    pub(crate) fn place(&self) -> &str {
+        &self.place
     }
 
     pub(crate) fn counters(&self) -> Counters {

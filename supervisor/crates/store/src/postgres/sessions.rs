@@ -6,6 +6,7 @@ mod rows;
 use async_trait::async_trait;
 use deadpool_postgres::GenericClient;
 
+use super::each::each;
 use super::{PostgresStore, signed, words};
 use crate::error::Error;
 use crate::id::SessionId;
@@ -54,7 +55,9 @@ impl Sessions for PostgresStore {
             let since = updated_since.map(Timestamp::as_millis);
             let mut sessions = Filling::of(page);
             for row in client.query(&sql, &[sender, channel, &state, &since, &last, &page.probe()]).await? {
-                sessions.push(session(&row)?, 0);
+                let session = session(&row)?;
+                let weight = session.weight();
+                sessions.push(session, weight);
             }
             Ok(sessions.after(|session| session.id.to_string().into_bytes()))
         };
@@ -146,7 +149,7 @@ impl Sessions for PostgresStore {
             let SessionQuery { session, sender, channel, include_replaced, .. } = query;
             let session = session.map(String::from);
             let mut hits = Filling::of(page);
-            log::each(
+            each(
                 &client,
                 &sql,
                 &[&text, &session, sender, channel, include_replaced, &page.probe(), &skipped],

@@ -6,7 +6,10 @@ use std::time::Duration;
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::{Config, NoTls};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
+use super::address::Address;
+use super::tls;
 use crate::open::OpenError;
 
 /// How long a connection may take. A server that is there answers in milliseconds; every call waits at most this once
@@ -19,10 +22,13 @@ pub(super) const MAX_LOCK: Duration = Duration::from_secs(5);
 /// How long one statement may take. None needs seconds; one that does is ended by the server.
 const MAX_STATEMENT: Duration = Duration::from_secs(30);
 
-pub(super) fn pool(url: &str, connections: usize) -> Result<Pool, OpenError> {
+pub(super) fn pool(url: &str, connections: usize) -> Result<(Pool, String), OpenError> {
+    let address = Address::parse(url);
     // The error does not repeat the address, in which there may be a password.
-    let mut config = Config::from_str(url).map_err(|error| OpenError::Server(super::error::chain(&error)))?;
-    check(&config)?;
+    let mut config =
+        Config::from_str(&address.rest).map_err(|error| OpenError::Server(super::error::chain(&error)))?;
+    let tls = security(&mut config, &address)?;
+    let place = place(&config);
     let promised = format!(
         "-c synchronous_commit=on -c lock_timeout={} -c statement_timeout={} -c client_encoding=UTF8",
         MAX_LOCK.as_millis(),
@@ -35,8 +41,11 @@ pub(super) fn pool(url: &str, connections: usize) -> Result<Pool, OpenError> {
     }
     config.connect_timeout(MAX_CONNECT);
     // A connection that is closed is known to be; asking each time would cost a round trip.
-    let manager =
-        Manager::from_config(config, NoTls, ManagerConfig { recycling_method: RecyclingMethod::Fast });
+    let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+    let manager = match tls {
+        Some(tls) => Manager::from_config(config, tls, recycling),
+        None => Manager::from_config(config, NoTls, recycling),
+    };
     Pool::builder(manager)
         .max_size(connections)
         .runtime(Runtime::Tokio1)
@@ -44,30 +53,67 @@ pub(super) fn pool(url: &str, connections: usize) -> Result<Pool, OpenError> {
         .create_timeout(Some(MAX_CONNECT))
         .recycle_timeout(Some(MAX_CONNECT))
         .build()
+        .map(|pool| (pool, place))
         .map_err(|error| OpenError::Server(super::error::chain(&error)))
 }
 
-/// There is no TLS in this program. Whoever wants it is told so, and nobody's state goes over a network in the clear
-/// unless it was said in so many words.
-fn check(config: &Config) -> Result<(), OpenError> {
-    let fix = "connect through a unix socket or a local tunnel";
-    if config.get_ssl_mode() == SslMode::Require {
-        return Err(OpenError::Server(format!(
-            "`sslmode=require` needs TLS, which Talon does not have: {fix}"
-        )));
+/// How the server is known: not, or by its certificate.
+fn security(config: &mut Config, address: &Address) -> Result<Option<MakeRustlsConnect>, OpenError> {
+    let refused = |why: String| Err(OpenError::Server(why));
+    match address.ssl_mode.as_deref() {
+        Some("require" | "verify-full") => {
+            // A certificate is for a name.
+            let hosts = config.get_hosts();
+            if hosts.is_empty() || hosts.iter().any(|host| !matches!(host, Host::Tcp(_))) {
+                return refused(
+                    "TLS needs the name of a host: a unix socket has none, so leave `sslmode` away there"
+                        .to_owned(),
+                );
+            }
+            config.ssl_mode(SslMode::Require);
+            return tls::connector(address.root_cert.as_deref()).map(Some);
+        }
+        None | Some("prefer" | "disable") => {}
+        Some(other) => {
+            return refused(format!(
+                "`sslmode={other}` is not known here: `verify-full` has TLS to a server that is verified, `disable` has none"
+            ));
+        }
     }
+    if address.root_cert.is_some() {
+        return refused("`sslrootcert` says nothing without `sslmode=verify-full`".to_owned());
+    }
+    config.ssl_mode(SslMode::Disable);
     let remote = config.get_hosts().iter().find_map(|host| match host {
         Host::Tcp(name) if !is_local(name) => Some(name),
         _ => None,
     });
     match remote {
-        Some(name) if config.get_ssl_mode() != SslMode::Disable => Err(OpenError::Server(format!(
-            "{name} is another machine, and Talon has no TLS: {fix}, or say `sslmode=disable` if that network is yours alone"
-        ))),
-        _ => Ok(()),
+        // Nobody's state goes over a network in the clear unless it was said in so many words.
+        Some(name) if address.ssl_mode.as_deref() != Some("disable") => refused(format!(
+            "{name} is another machine: say `sslmode=verify-full` (and `sslrootcert=FILE` for an authority of your own), or `sslmode=disable` if that network is yours alone"
+        )),
+        _ => Ok(None),
     }
 }
 
 fn is_local(host: &str) -> bool {
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// Where the database is, for status: without the user, the password and whatever else is in an address.
+fn place(config: &Config) -> String {
+    let port = |at: usize| config.get_ports().get(at).or(config.get_ports().last()).copied().unwrap_or(5432);
+    let hosts: Vec<String> = config
+        .get_hosts()
+        .iter()
+        .enumerate()
+        .map(|(at, host)| match host {
+            Host::Tcp(name) => format!("{name}:{}", port(at)),
+            Host::Unix(directory) => directory.display().to_string(),
+        })
+        .collect();
+    // A database that is not named has the user's name, which is no secret either.
+    let database = config.get_dbname().or(config.get_user()).unwrap_or_default();
+    format!("{}/{database}", hosts.join(","))
 }

@@ -7,6 +7,8 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::MIGRATIONS;
+use super::halt::Halt;
+use crate::error::Error;
 use crate::migrate::{latest, missing};
 use crate::open::{Open, OpenError};
 
@@ -20,6 +22,9 @@ pub(super) const NEEDED: (i32, &str) = (3_051_003, "3.51.3");
 const MAX_CHECK: Duration = Duration::from_secs(5);
 /// How many steps of SQLite's machine pass between two looks at the clock: about a millisecond.
 const STEPS_PER_LOOK: std::ffi::c_int = 10_000;
+/// How much of what SQLite says about a damaged file is repeated: enough for its first finding, too little to fill a
+/// screen.
+const MAX_DETAIL_CHARS: usize = 300;
 /// What the log keeps of its size after its contents are in the database. It grows to this anyway.
 const KEPT_LOG_BYTES: i64 = 16 * 1024 * 1024;
 /// Every statement of this crate fits in, so that none is compiled twice on a connection.
@@ -108,6 +113,91 @@ pub(super) fn inspect(path: &Path, settings: &Open) -> Result<(), OpenError> {
     }
 }
 
+/// The connection that examines a copy. It ends its work when that is not wanted any more.
+pub(super) fn examiner(path: &Path, settings: &Open, halt: &Halt) -> Result<Connection, Error> {
+    let failed = |error| bad_copy(unusable(path, error));
+    let mut connection =
+        open(path, OpenFlags::SQLITE_OPEN_READ_WRITE, settings.busy_timeout).map_err(failed)?;
+    let halt = halt.clone();
+    connection.progress_handler(STEPS_PER_LOOK, Some(move || halt.is_set())).map_err(failed)?;
+    Ok(connection)
+}
+
+/// Looks at everything in a copy, however long that takes; says which version its schema has.
+pub(super) fn examine(connection: &Connection, path: &Path) -> Result<u32, Error> {
+    let failed = |error: rusqlite::Error| match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::OperationInterrupted) => Error::Closed,
+        _ => bad_copy(unusable(path, error)),
+    };
+    let bad = |why: &str| Err(Error::BadCopy { path: path.to_owned(), why: why.to_owned() });
+    let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0)).map_err(failed);
+    let (application, version) = (number("application_id")?, number("user_version")?);
+    if application != APPLICATION_ID {
+        return Err(bad_copy(OpenError::Foreign { path: path.to_owned() }));
+    }
+    let found = u32::try_from(version).unwrap_or(u32::MAX);
+    if found == 0 {
+        return bad("there is nothing in it");
+    }
+    if missing(MIGRATIONS, found).is_none() {
+        let known = latest(MIGRATIONS);
+        return Err(bad_copy(OpenError::Newer { place: path.display().to_string(), found, known }));
+    }
+    // Pages of one layout do not fit into a file of another.
+    let new = new_in_memory()?;
+    for layout in ["page_size", "encoding", "auto_vacuum"] {
+        let value = |connection: &Connection| {
+            connection.pragma_query_value(None, layout, |row| row.get::<_, rusqlite::types::Value>(0))
+        };
+        if value(connection).map_err(failed)? != value(&new)? {
+            return bad("another program has changed its layout");
+        }
+    }
+    let answer: String =
+        connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(failed)?;
+    if answer != "ok" {
+        return bad(&format!("it is damaged: {}", one_line(&answer)));
+    }
+    let mut orphans = connection.prepare("PRAGMA foreign_key_check").map_err(failed)?;
+    if orphans.exists([]).map_err(failed)? {
+        return bad("it is damaged: rows are missing that others belong to");
+    }
+    Ok(found)
+}
+
+/// What is wrong with a copy, which nobody is to restore a backup of.
+pub(super) fn bad_copy(error: OpenError) -> Error {
+    match error {
+        OpenError::Damaged { path, detail } => {
+            Error::BadCopy { path, why: format!("it is damaged: {detail}") }
+        }
+        OpenError::Foreign { path } => {
+            Error::BadCopy { path, why: "it is a database of another program".to_owned() }
+        }
+        OpenError::Newer { place, found, known } => Error::BadCopy {
+            path: place.into(),
+            why: format!(
+                "it has schema version {found}, and this Talon knows {known}; use the newer Talon that wrote it"
+            ),
+        },
+        other => other.into(),
+    }
+}
+
+/// A database as it would be made now.
+pub(super) fn new_in_memory() -> Result<Connection, Error> {
+    let mut connection = Connection::open_in_memory()?;
+    migrate(&mut connection, Path::new(":memory:"))?;
+    Ok(connection)
+}
+
+/// Puts the log of a file that nobody has open into it, and lets it have none: it can be carried away alone.
+pub(super) fn single_file(path: &Path) -> Result<(), Error> {
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    connection.pragma_update(None, "journal_mode", "delete")?;
+    connection.close().map_err(|(_, error)| error.into())
+}
+
 /// Brings the schema to the latest version. Of two processes the second finds nothing to do.
 pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {
     let failed = |error: rusqlite::Error| unusable(path, error);
@@ -135,7 +225,9 @@ fn unusable(path: &Path, error: rusqlite::Error) -> OpenError {
     }
 }
 
-/// SQLite's findings begin with a headline.
+/// SQLite's findings begin with a headline. They may quote the file, which may be anybody's.
 fn one_line(detail: &str) -> String {
-    detail.lines().filter(|line| !line.starts_with("***")).collect::<Vec<_>>().join("; ")
+    let lines: Vec<&str> = detail.lines().filter(|line| !line.starts_with("***")).collect();
+    let shown = lines.join("; ").chars().take(MAX_DETAIL_CHARS).collect::<String>();
+    shown.replace(|character: char| character.is_control(), "?")
 }

@@ -6,8 +6,21 @@ use rusqlite::{Connection, OptionalExtension as _, Row};
 use super::SqliteStore;
 use crate::error::Error;
 use crate::id::{Key, PluginId};
-use crate::key_values::{KeyValues, Namespace, Swap, Usage, check_value, prefix_end};
+use crate::key_values::{Entry, KeySize, KeyValues, Namespace, Swap, Usage, check_value, prefix_end};
 use crate::page::{Filling, Page, PageRequest};
+
+/// What [`SqliteStore::listed`] reads.
+macro_rules! listing {
+    ($columns:literal) => {
+        concat!(
+            "SELECT ",
+            $columns,
+            " FROM key_values WHERE plugin = (SELECT id FROM plugins WHERE name = ?1)
+                AND key >= ?2 AND (?3 IS NULL OR key < ?3) AND (?4 IS NULL OR key > ?4)
+            ORDER BY key LIMIT ?5"
+        )
+    };
+}
 
 #[async_trait]
 impl KeyValues for SqliteStore {
@@ -46,21 +59,46 @@ impl KeyValues for SqliteStore {
     }
 
     async fn keys(&self, plugin: &PluginId, prefix: &str, page: &PageRequest) -> Result<Page<Key>, Error> {
-        let (plugin, page) = (plugin.clone(), page.clone());
-        let (from, end) = (prefix.as_bytes().to_vec(), prefix_end(prefix.as_bytes()));
-        self.read(move |db| {
-            let mut rows = db.prepare_cached(
-                "SELECT key FROM key_values
-                WHERE plugin = (SELECT id FROM plugins WHERE name = ?1)
-                    AND key >= ?2 AND (?3 IS NULL OR key < ?3) AND (?4 IS NULL OR key > ?4)
-                ORDER BY key LIMIT ?5",
-            )?;
-            let mut rows = rows.query((plugin.as_str(), from, end, page.last(), page.probe()))?;
-            let mut keys = Filling::of(&page);
-            while let Some(row) = rows.next()? {
-                keys.push(key(row)?, 0);
+        let listed = |row: &Row<'_>| Ok((key(row)?, 0));
+        self.listed(listing!("key"), plugin, prefix, page, listed, |key| key).await
+    }
+
+    async fn sizes(
+        &self,
+        plugin: &PluginId,
+        prefix: &str,
+        page: &PageRequest,
+    ) -> Result<Page<KeySize>, Error> {
+        let listed = |row: &Row<'_>| Ok((KeySize { key: key(row)?, bytes: row.get(1)? }, 0));
+        self.listed(listing!("key, length(value)"), plugin, prefix, page, listed, |size| &size.key).await
+    }
+
+    async fn entries(
+        &self,
+        plugin: &PluginId,
+        prefix: &str,
+        page: &PageRequest,
+    ) -> Result<Page<Entry>, Error> {
+        let listed = |row: &Row<'_>| {
+            let entry = Entry { key: key(row)?, value: row.get(1)? };
+            let weight = entry.weight();
+            Ok((entry, weight))
+        };
+        self.listed(listing!("key, value"), plugin, prefix, page, listed, |entry| &entry.key).await
+    }
+
+    async fn import(&self, namespace: &Namespace, key: &Key, value: Vec<u8>) -> Result<bool, Error> {
+        check_value(&value)?;
+        let (namespace, key) = (namespace.clone(), key.clone());
+        self.write(move |db| {
+            let counted = Counted::of(db, &namespace.plugin)?;
+            let current = current(db, counted.id, &key)?;
+            if current.as_deref() == Some(value.as_slice()) {
+                return Ok(false);
             }
-            Ok(keys.after(|key| key.as_bytes().to_vec()))
+            let old = current.map(|value| value.len() as u64);
+            counted.replace(db, &namespace, &key, old, Some(&value))?;
+            Ok(true)
         })
         .await
     }
@@ -76,10 +114,7 @@ impl KeyValues for SqliteStore {
         let (namespace, key) = (namespace.clone(), key.clone());
         self.write(move |db| {
             let counted = Counted::of(db, &namespace.plugin)?;
-            let mut found =
-                db.prepare_cached("SELECT value FROM key_values WHERE plugin = ?1 AND key = ?2")?;
-            let current: Option<Vec<u8>> =
-                found.query_row((counted.id, key.as_bytes()), |row| row.get(0)).optional()?;
+            let current = current(db, counted.id, &key)?;
             if current != expected {
                 return Ok(Swap::Lost(current));
             }
@@ -122,6 +157,35 @@ impl KeyValues for SqliteStore {
                 plugins.push((plugin, Usage { bytes: row.get(1)?, keys: row.get(2)? }), 0);
             }
             Ok(plugins.after(|(plugin, _)| plugin.as_str().into()))
+        })
+        .await
+    }
+}
+
+impl SqliteStore {
+    /// A page of a plugin's keys, each with whatever else was selected, and how much that weighs.
+    async fn listed<T: Send + 'static>(
+        &self,
+        sql: &'static str,
+        plugin: &PluginId,
+        prefix: &str,
+        page: &PageRequest,
+        item: impl Fn(&Row<'_>) -> Result<(T, usize), Error> + Send + 'static,
+        key: impl Fn(&T) -> &Key + Send + 'static,
+    ) -> Result<Page<T>, Error> {
+        let (plugin, page) = (plugin.clone(), page.clone());
+        let (from, end) = (prefix.as_bytes().to_vec(), prefix_end(prefix.as_bytes()));
+        self.read(move |db| {
+            let mut rows = db.prepare_cached(sql)?;
+            let mut rows = rows.query((plugin.as_str(), from, end, page.last(), page.probe()))?;
+            let mut items = Filling::of(&page);
+            while let Some(row) = rows.next()? {
+                let (item, weight) = item(row)?;
+                if !items.push(item, weight) {
+                    break;
+                }
+            }
+            Ok(items.after(|item| key(item).as_bytes().to_vec()))
         })
         .await
     }
@@ -176,6 +240,11 @@ impl Counted {
             .execute((self.id, then.bytes, then.keys))?;
         Ok(())
     }
+}
+
+fn current(db: &Connection, plugin: i64, key: &Key) -> Result<Option<Vec<u8>>, Error> {
+    let mut found = db.prepare_cached("SELECT value FROM key_values WHERE plugin = ?1 AND key = ?2")?;
+    Ok(found.query_row((plugin, key.as_bytes()), |row| row.get(0)).optional()?)
 }
 
 /// The length of a value, which SQLite knows without reading it.

@@ -80,7 +80,8 @@ impl Memory for SqliteStore {
             for memory in
                 select(db, sql, params![text, query.source, tags.len(), json(&tags), probe, skipped])?
             {
-                filling.push(memory, 0);
+                let weight = memory.weight();
+                filling.push(memory, weight);
             }
             filling.ranked(&page)
         })
@@ -163,7 +164,8 @@ fn newest(
     for memory in
         select(db, sql, params![page.last_text()?, query.source, tags.len(), json(tags), page.probe()])?
     {
-        filling.push(memory, 0);
+        let weight = memory.weight();
+        filling.push(memory, weight);
     }
     Ok(filling.after(|memory| memory.id.to_string().into_bytes()))
 }

@@ -1,25 +1,36 @@
 //! SQLite: one file, one thread that writes, a few connections that read.
 
+mod backup;
+mod closed;
 mod connection;
+mod draft;
 mod error;
+mod halt;
 mod key_values;
 mod lock;
+mod log;
 mod memory;
 mod place;
 mod readers;
+mod restore;
 mod sessions;
 mod words;
 mod writer;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rusqlite::Connection;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::Error;
-use crate::migrate::{Migration, migrations};
+use crate::migrate::{Migration, latest, migrations};
 use crate::open::{Open, OpenError};
 use crate::store::Counters;
+pub(crate) use closed::ClosedSqlite;
+use halt::Halt;
 use lock::Lock;
+use log::Log;
 use readers::Readers;
 use writer::Writer;
 
@@ -32,8 +43,13 @@ pub(crate) const MIGRATIONS: &[Migration] = migrations! {
 
 /// An open SQLite file.
 pub(crate) struct SqliteStore {
+    path: PathBuf,
+    settings: Open,
     writer: Writer,
     readers: Readers,
+    /// One backup or restore at a time: each copies the whole database.
+    turns: Arc<Semaphore>,
+    halt: Halt,
 }
 
 impl SqliteStore {
@@ -43,10 +59,7 @@ impl SqliteStore {
     }
 
     fn open_here(path: &Path, settings: &Open) -> Result<Self, OpenError> {
-        let (number, needed) = connection::NEEDED;
-        if rusqlite::version_number() < number {
-            return Err(OpenError::OldSqlite { found: rusqlite::version(), needed });
-        }
+        refuse_old_sqlite()?;
         let directory = place::directory(path)?;
         let lock = Lock::take(path, settings.exclusive)?;
         if !place::exists(path)? {
@@ -58,9 +71,17 @@ impl SqliteStore {
         let reading = (0..settings.readers).map(|_| connection::reader(path, settings));
         let readers = Readers::start(reading.collect::<Result<_, _>>()?)
             .map_err(OpenError::file(path, "the threads that read cannot be started"))?;
-        let writer = Writer::start(writing, lock, settings.busy_timeout)
+        let writer = Writer::start(writing, lock, Log::of(path), settings.busy_timeout)
             .map_err(OpenError::file(path, "the thread that writes cannot be started"))?;
-        Ok(Self { writer, readers })
+        let (path, settings) = (path.to_owned(), settings.clone());
+        Ok(Self {
+            path,
+            settings,
+            writer,
+            readers,
+            turns: Arc::new(Semaphore::new(1)),
+            halt: Halt::default(),
+        })
     }
 
     /// Runs `work` in a transaction with whoever else writes at the moment. It may run twice, and returns after what it
@@ -83,6 +104,29 @@ impl SqliteStore {
         self.readers.run(work).await
     }
 
+    async fn turn(&self) -> Result<OwnedSemaphorePermit, Error> {
+        Arc::clone(&self.turns).acquire_owned().await.map_err(|_| Error::Closed)
+    }
+
+    /// Runs long work on a thread of its own, until nobody waits for it any more.
+    async fn halting<T, F>(&self, work: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Halt) -> Result<T, Error> + Send + 'static,
+    {
+        let (halt, _wanted) = self.halt.begin();
+        let done = tokio::task::spawn_blocking(move || work(&halt)).await;
+        done.unwrap_or_else(|panic| Err(Error::Engine(panic.into())))
+    }
+
+    pub(crate) fn schema_version() -> u32 {
+        latest(MIGRATIONS)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     pub(crate) fn counters(&self) -> Counters {
         self.writer.counters()
     }
@@ -93,7 +137,20 @@ impl SqliteStore {
 
     /// The readers first: who closes last puts the log into the database.
     pub(crate) async fn close(&self) {
+        self.halt.close();
+        // What is being copied has ended when this is free; what waits for its turn is told that the store is closed.
+        let last = self.turns.acquire().await;
+        self.turns.close();
+        drop(last);
         self.readers.close().await;
         self.writer.close().await;
     }
+}
+
+fn refuse_old_sqlite() -> Result<(), OpenError> {
+    let (number, needed) = connection::NEEDED;
+    if rusqlite::version_number() < number {
+        return Err(OpenError::OldSqlite { found: rusqlite::version(), needed });
+    }
+    Ok(())
 }

@@ -2,14 +2,17 @@
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
-use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
 
 use crate::open::OpenError;
 
 /// SQLite takes what is smaller than its smallest page for a file that nobody has written to yet.
-const SMALLEST: u64 = 512;
+pub(super) const SMALLEST: u64 = 512;
 
 /// A file beside the database, with something behind its name.
 pub(super) fn beside(database: &Path, suffix: &str) -> PathBuf {
@@ -31,6 +34,7 @@ pub(super) fn directory(database: &Path) -> Result<PathBuf, OpenError> {
         .map_err(OpenError::file(&directory, "the directory cannot be made"))?;
     let found =
         fs::metadata(&directory).map_err(OpenError::file(&directory, "the directory cannot be seen"))?;
+    ours(&directory, &found)?;
     let mode = found.permissions().mode() & 0o7777;
     if mode & 0o077 != 0 {
         return Err(OpenError::Exposed { directory, mode });
@@ -48,6 +52,7 @@ pub(super) fn exists(database: &Path) -> Result<bool, OpenError> {
         Ok(found) if !found.is_file() => damaged("it is not a file"),
         Ok(found) if found.len() < SMALLEST => damaged("it is cut off, or was emptied"),
         Ok(found) => {
+            ours(database, &found)?;
             if found.permissions().mode() & 0o077 != 0 {
                 fs::set_permissions(database, Permissions::from_mode(0o600))
                     .map_err(OpenError::file(database, "the file cannot be closed to other users"))?;
@@ -92,4 +97,33 @@ pub(super) fn create(
     File::open(directory)
         .and_then(|directory| directory.sync_all())
         .map_err(OpenError::file(directory, "the directory cannot be synced"))
+}
+
+/// Whoever owns a file can open it to others, or put another in its place; root too has its own.
+fn ours(path: &Path, found: &fs::Metadata) -> Result<(), OpenError> {
+    let (owner, us) = (found.uid(), rustix::process::geteuid().as_raw());
+    if owner == us {
+        return Ok(());
+    }
+    Err(OpenError::NotOurs { path: path.to_owned(), owner, us })
+}
+
+/// Gives a file its name, which no other has, and makes sure that the name survives a power cut.
+pub(super) fn give_name(draft: &Path, name: &Path) -> io::Result<()> {
+    match renameat_with(CWD, draft, CWD, name, RenameFlags::NOREPLACE) {
+        // Some file systems cannot do it in one step.
+        Err(Errno::INVAL | Errno::NOSYS) => {
+            fs::hard_link(draft, name)?;
+            fs::remove_file(draft)?;
+        }
+        done => done?,
+    }
+    let directory = name.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+    File::open(directory)?.sync_all()
+}
+
+/// Whether two names lead to one file.
+pub(super) fn same_file(one: &Path, other: &Path) -> bool {
+    let id = |path: &Path| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    id(one).is_some_and(|one| Some(one) == id(other))
 }

@@ -50,7 +50,9 @@ impl Sessions for SqliteStore {
                 rows.query(params![sender, channel, state, since, page.last_text()?, page.probe()])?;
             let mut sessions = Filling::of(&page);
             while let Some(row) = rows.next()? {
-                sessions.push(session(row)?, 0);
+                let session = session(row)?;
+                let weight = session.weight();
+                sessions.push(session, weight);
             }
             Ok(sessions.after(|session| session.id.to_string().into_bytes()))
         })

@@ -13,6 +13,7 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
 use super::lock::Lock;
+use super::log::Log;
 use crate::error::Error;
 use crate::store::Counters;
 
@@ -36,15 +37,25 @@ struct Tally {
 
 enum Order {
     Write(Box<dyn Work>),
+    /// Not in a transaction with others.
+    Alone(Alone),
     /// Answered when the database is closed and the lock released.
     Stop(oneshot::Sender<()>),
 }
 
+type Alone = Box<dyn FnOnce(&mut Connection) + Send>;
+
 impl Writer {
-    pub(super) fn start(connection: Connection, lock: Lock, busy: Duration) -> std::io::Result<Self> {
+    pub(super) fn start(
+        connection: Connection,
+        lock: Lock,
+        log: Log,
+        busy: Duration,
+    ) -> std::io::Result<Self> {
         let (orders, queue) = mpsc::channel(MAX_WAITING);
         let tally = Arc::new(Tally::default());
-        let thread = Thread { connection, queue, tally: Arc::clone(&tally), busy, stopped: None };
+        let thread =
+            Thread { connection, log, queue, tally: Arc::clone(&tally), busy, alone: None, stopped: None };
         std::thread::Builder::new().name("talon-store".into()).spawn(move || {
             let stopped = thread.serve();
             drop(lock);
@@ -62,6 +73,26 @@ impl Writer {
         let (reply, answer) = oneshot::channel();
         let task = Task { work, result: Err(Error::Closed), reply };
         self.orders.send(Order::Write(Box::new(task))).await.map_err(|_| Error::Closed)?;
+        answer.await.unwrap_or(Err(Error::Closed))
+    }
+
+    /// Runs `work` when all that was ordered before is done, with the connection to itself and no transaction begun. Unlike
+    /// a write it runs once.
+    pub(super) async fn alone<T, F>(&self, work: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Connection) -> Result<T, Error> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let alone: Alone = Box::new(move |connection| {
+            if !reply.is_closed() {
+                let worked = catch_unwind(AssertUnwindSafe(|| work(connection)));
+                // Whoever asked may have stopped waiting.
+                let _heard =
+                    reply.send(worked.unwrap_or_else(|_| Err(Error::Engine("the write panicked".into()))));
+            }
+        });
+        self.orders.send(Order::Alone(alone)).await.map_err(|_| Error::Closed)?;
         answer.await.unwrap_or(Err(Error::Closed))
     }
 
@@ -125,13 +156,18 @@ enum Shared {
     Undone,
     /// It could not begin, since another process writes.
     Busy,
+    /// It could not begin, since the log is full.
+    NoRoom(String),
 }
 
 struct Thread {
     connection: Connection,
+    log: Log,
     queue: mpsc::Receiver<Order>,
     tally: Arc<Tally>,
     busy: Duration,
+    /// Waits until the transaction that is being made has ended.
+    alone: Option<Alone>,
     stopped: Option<oneshot::Sender<()>>,
 }
 
@@ -140,16 +176,22 @@ impl Thread {
         while self.stopped.is_none()
             && let Some(order) = self.queue.blocking_recv()
         {
-            let Some(first) = self.accept(order) else { continue };
-            let mut works = Vec::from([first]);
+            let mut works: Vec<_> = self.accept(order).into_iter().collect();
             match self.together(&mut works) {
                 Shared::Committed => {}
+                Shared::NoRoom(error) => {
+                    works.iter_mut().for_each(|work| work.fail(Error::Full(error.clone().into())))
+                }
                 // Each of them would wait as long again.
                 Shared::Busy => works.iter_mut().for_each(|work| work.fail(Error::Busy(self.busy))),
                 // Nobody has an answer yet. One by one, only those fail that fail alone.
                 Shared::Undone => works.iter_mut().for_each(|work| self.alone(&mut **work)),
             }
             works.into_iter().for_each(Work::answer);
+            self.log.committed(&self.connection, self.busy);
+            if let Some(alone) = self.alone.take() {
+                alone(&mut self.connection);
+            }
         }
         self.stopped
     }
@@ -158,6 +200,10 @@ impl Thread {
     fn accept(&mut self, order: Order) -> Option<Box<dyn Work>> {
         match order {
             Order::Write(work) => Some(work).filter(|work| !work.abandoned()),
+            Order::Alone(alone) => {
+                self.alone = Some(alone);
+                None
+            }
             Order::Stop(stopped) => {
                 self.stopped = Some(stopped);
                 None
@@ -167,6 +213,12 @@ impl Thread {
 
     /// Does a write and all that come while it is being done in one transaction.
     fn together(&mut self, works: &mut Vec<Box<dyn Work>>) -> Shared {
+        if works.is_empty() {
+            return Shared::Committed;
+        }
+        if let Err(error) = self.log.has_room(&self.connection, self.busy) {
+            return Shared::NoRoom(error);
+        }
         if let Err(error) = self.execute("BEGIN IMMEDIATE") {
             return if matches!(self.named(error), Error::Busy(_)) { Shared::Busy } else { Shared::Undone };
         }
@@ -177,7 +229,7 @@ impl Thread {
                 None => return Shared::Undone,
             }
             next += 1;
-            while works.len() < MAX_SHARED && self.stopped.is_none() {
+            while works.len() < MAX_SHARED && self.stopped.is_none() && self.alone.is_none() {
                 let Ok(order) = self.queue.try_recv() else { break };
                 works.extend(self.accept(order));
             }

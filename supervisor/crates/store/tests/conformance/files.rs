@@ -58,6 +58,25 @@ fn files_and_directories_are_nobody_elses() {
     }
 }
 
+#[test]
+fn what_belongs_to_another_user_is_refused() {
+    let test = "what_belongs_to_another_user_is_refused";
+    if !nix::unistd::geteuid().is_root() {
+        return skip(test, "only root can give a file away");
+    }
+    let (_directory, path) = database();
+    for place in [path.parent().unwrap(), &path] {
+        std::os::unix::fs::chown(place, Some(65534), None).unwrap();
+        let refused = refused(&path);
+        assert!(matches!(&refused, OpenError::NotOurs { owner: 65534, us: 0, .. }), "{refused:?}");
+        assert!(refused.to_string().contains(&format!("chown -R 0 {}", place.display())), "{refused}");
+        let restore = runtime().block_on(open(&path).open_for_restore());
+        assert_eq!(restore.is_err(), place != path, "a restore keeps the file and makes its own");
+        std::os::unix::fs::chown(place, Some(0), None).unwrap();
+    }
+    runtime().block_on(async { open(&path).open().await.unwrap().close().await });
+}
+
 /// What is refused is left as it was, to the byte, and no other file appears but the lock.
 fn left_alone(path: &Path, check: impl Fn(&OpenError) -> bool) {
     let before = fs::read(path).unwrap();
@@ -218,12 +237,33 @@ fn on_a_full_disk_the_store_is_full_until_there_is_room() {
     let Some(_disk) = Disk::mount(directory.path()) else {
         return skip(test, "only root can mount a small disk");
     };
+    let outside = tempfile::tempdir().unwrap();
+    let copy = outside.path().join("copy.db");
     let ballast = directory.path().join("ballast");
     fs::write(&ballast, vec![0; 3 * 1024 * 1024]).unwrap();
     let path = directory.path().join("state/state.db");
     runtime().block_on(async {
         let store = open(&path).open().await.unwrap();
-        fill(&store, async |_| fs::remove_file(&ballast).unwrap()).await;
+        fill(&store, async |store| {
+            // Neither a copy on the full disk nor a restore, which keeps what is there, leaves anything half.
+            let backup = store.backup(&directory.path().join("copy.db")).await.unwrap_err();
+            assert!(matches!(backup, Error::Full(_)), "{backup:?}");
+            store.backup(&copy).await.unwrap();
+            let before = store.key_values().usage(&plugin("hello")).await.unwrap();
+            let restore = store.restore(&copy, false).await.unwrap_err();
+            assert!(matches!(restore, Error::Full(_)), "{restore:?}");
+            assert_eq!(store.key_values().usage(&plugin("hello")).await.unwrap(), before);
+            let files = fs::read_dir(path.parent().unwrap()).unwrap().map(|file| file.unwrap().file_name());
+            let files: Vec<_> = files
+                .filter(|file| {
+                    !["state.db", "state.db-wal", "state.db-shm", "state.db.lock"]
+                        .contains(&file.to_str().unwrap())
+                })
+                .collect();
+            assert!(files.is_empty(), "{files:?}");
+            fs::remove_file(&ballast).unwrap();
+        })
+        .await;
         store.close().await;
         open(&path).open().await.unwrap().close().await;
     });
@@ -275,8 +315,12 @@ struct Disk<'a>(&'a Path);
 
 impl<'a> Disk<'a> {
     fn mount(at: &'a Path) -> Option<Self> {
-        let flags = nix::mount::MsFlags::empty();
-        nix::mount::mount(Some("none"), at, Some("tmpfs"), flags, Some("size=8m")).ok().map(|()| Self(at))
+        use nix::mount::{MsFlags, mount};
+        const NONE: Option<&str> = None;
+        // Seen by this thread and those that it starts: the store's, but no other program's.
+        nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNS).ok()?;
+        mount(NONE, "/", NONE, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NONE).ok()?;
+        mount(Some("none"), at, Some("tmpfs"), MsFlags::empty(), Some("size=8m")).ok().map(|()| Self(at))
     }
 }
 

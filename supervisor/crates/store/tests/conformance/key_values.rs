@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use talon_store::{Error, Key, Namespace, PageRequest, PluginId, Quota, Resource, Swap, Usage};
+use talon_store::{
+    Entry, Error, Key, KeySize, Namespace, PageRequest, PluginId, Quota, Resource, Swap, Usage,
+};
 
 use crate::support::{Fixture, cases, key, namespace, plugin};
 
@@ -22,6 +24,8 @@ cases![
     a_purged_plugin_keeps_nothing_and_can_begin_again,
     plugins_are_listed_with_their_usage,
     one_that_fails_does_not_fail_the_others,
+    entries_and_sizes_come_in_order_and_in_pages,
+    what_is_imported_again_is_not_written,
     everything_is_there_after_opening_again,
     another_opener_sees_what_was_written,
 ];
@@ -282,4 +286,58 @@ async fn another_opener_sees_what_was_written(Fixture { store, open }: Fixture) 
     other.key_values().set(&namespace("hello"), &key("a"), b"2".to_vec()).await.unwrap();
     assert_eq!(store.key_values().get(&plugin("hello"), &key("a")).await.unwrap(), Some(b"2".to_vec()));
     other.close().await;
+}
+
+async fn entries_and_sizes_come_in_order_and_in_pages(Fixture { store, .. }: Fixture) {
+    let (db, hello) = (store.key_values(), namespace("hello"));
+    // Pages of megabytes end by their size, pages of little by their number.
+    let written: Vec<Entry> = (0..20u8)
+        .map(|number| {
+            let large = if number < 10 { 1024 * 1024 } else { usize::from(number) };
+            Entry { key: key(&format!("a{number:02}")), value: vec![number; large] }
+        })
+        .collect();
+    for Entry { key, value } in written.iter().rev() {
+        db.set(&hello, key, value.clone()).await.unwrap();
+    }
+    db.set(&hello, &key("b"), vec![1]).await.unwrap();
+    db.set(&namespace("hello2"), &key("a"), vec![1]).await.unwrap();
+    let (mut read, mut pages, mut request) = (Vec::new(), 0, PageRequest::first(6));
+    loop {
+        let page = db.entries(&hello.plugin, "a", &request).await.unwrap();
+        let bytes: usize = page.items.iter().map(|entry| entry.value.len()).sum();
+        assert!(page.items.len() <= 6 && bytes <= talon_store::limits::MAX_PAGE_BYTES, "{bytes}");
+        read.extend(page.items);
+        pages += 1;
+        let Some(next) = page.next else { break };
+        request = PageRequest::after(next, 6);
+    }
+    assert!(read == written && pages >= 5, "{pages}");
+    let sizes = |page: PageRequest| {
+        let (db, plugin) = (Arc::clone(&db), hello.plugin.clone());
+        async move { db.sizes(&plugin, "a", &page).await.unwrap() }
+    };
+    let first = sizes(PageRequest::first(15)).await;
+    let rest = sizes(PageRequest::after(first.next.unwrap(), 0)).await;
+    assert_eq!((first.items.len(), rest.items.len(), rest.next), (15, 5, None));
+    for (size, Entry { key, value }) in first.items.into_iter().chain(rest.items).zip(&written) {
+        assert_eq!(size, KeySize { key: key.clone(), bytes: value.len() as u64 });
+    }
+    let nobody = db.entries(&plugin("nobody"), "", &PageRequest::default()).await.unwrap();
+    assert!(nobody.items.is_empty() && nobody.next.is_none());
+}
+
+async fn what_is_imported_again_is_not_written(Fixture { store, .. }: Fixture) {
+    let db = store.key_values();
+    let hello = Namespace { plugin: plugin("hello"), quota: Quota { bytes: 10, keys: 2 } };
+    assert!(db.import(&hello, &key("a"), vec![1; 4]).await.unwrap());
+    assert!(!db.import(&hello, &key("a"), vec![1; 4]).await.unwrap());
+    assert!(db.import(&hello, &key("a"), vec![2; 5]).await.unwrap());
+    assert_eq!(db.get(&hello.plugin, &key("a")).await.unwrap(), Some(vec![2; 5]));
+    let full = db.import(&hello, &key("b"), vec![1; 9]).await.unwrap_err();
+    assert!(matches!(full, Error::Quota { used: 6, limit: 10, wanted: 16, .. }), "{full:?}");
+    assert!(db.import(&hello, &key("b"), Vec::new()).await.unwrap());
+    assert_eq!(db.usage(&hello.plugin).await.unwrap(), Usage { bytes: 7, keys: 2 });
+    let large = vec![0; talon_store::limits::MAX_VALUE_BYTES + 1];
+    assert!(matches!(db.import(&hello, &key("c"), large).await, Err(Error::Invalid { .. })));
 }

@@ -1,6 +1,7 @@
 //! What both engines promise, by the same cases, and what each promises alone.
 #![expect(clippy::unwrap_used, reason = "a test: what cannot be unwrapped is its failure")]
 
+mod copies;
 mod crash;
 mod files;
 mod key_values;
@@ -9,6 +10,7 @@ mod properties;
 mod server;
 mod sessions;
 mod support;
+mod tls;
 mod upgrades;
 
 use support::{on_postgres, on_sqlite};

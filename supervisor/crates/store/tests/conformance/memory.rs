@@ -14,6 +14,7 @@ cases![
     memories_are_found_by_their_words,
     tags_and_source_narrow_a_search,
     without_a_text_the_newest_come_first,
+    all_memories_are_paged_while_others_come_and_go,
     the_best_come_first_and_in_pages,
     the_same_workflow_is_counted,
     a_workflow_is_recalled_by_a_similar_request,
@@ -121,6 +122,31 @@ async fn without_a_text_the_newest_come_first(Fixture { store, .. }: Fixture) {
         request = PageRequest::after(next, 2);
     }
     assert_eq!(all, ["fact 4", "fact 3", "fact 2", "fact 1", "fact 0"]);
+}
+
+async fn all_memories_are_paged_while_others_come_and_go(Fixture { store, .. }: Fixture) {
+    let db = store.memory();
+    let new = |content: String| NewMemory { content, source: "test".into(), ..NewMemory::default() };
+    let mut there = Vec::new();
+    for number in 0..100 {
+        // Together more than fits into a page.
+        there.push(keep(&store, new(format!("{number} ").repeat(16_000))).await.id);
+    }
+    let (mut read, mut request, mut pages) = (Vec::new(), PageRequest::first(1000), 0);
+    loop {
+        let page = db.search(&MemoryQuery::default(), &request).await.unwrap();
+        let bytes: usize = page.items.iter().map(|memory| memory.content.len()).sum();
+        assert!(bytes <= talon_store::limits::MAX_PAGE_BYTES, "{bytes}");
+        read.extend(page.items.into_iter().map(|memory| memory.id));
+        pages += 1;
+        let Some(next) = page.next else { break };
+        request = PageRequest::after(next, 1000);
+        keep(&store, new("new".into())).await;
+        db.forget(&Forget::Id(read[1])).await.unwrap();
+    }
+    there.sort_unstable();
+    there.reverse();
+    assert!(read == there && pages > 1, "{pages}");
 }
 
 async fn the_best_come_first_and_in_pages(Fixture { store, .. }: Fixture) {

@@ -17,6 +17,7 @@ const QUOTA: Quota = Quota { bytes: 60, keys: 6 };
 enum Operation {
     Get(u8, String),
     Set(u8, String, Vec<u8>),
+    Import(u8, String, Vec<u8>),
     Delete(u8, String),
     /// The expected value is the one that is there, or this one.
     Swap(u8, String, Option<Option<Vec<u8>>>, Option<Vec<u8>>),
@@ -31,6 +32,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     prop_oneof![
         2 => (who.clone(), name).prop_map(|(who, key)| Operation::Get(who, key)),
         6 => (who.clone(), name, value()).prop_map(|(who, key, value)| Operation::Set(who, key, value)),
+        3 => (who.clone(), name, value()).prop_map(|(who, key, value)| Operation::Import(who, key, value)),
         2 => (who.clone(), name).prop_map(|(who, key)| Operation::Delete(who, key)),
         4 => (who.clone(), name, prop::option::of(prop::option::of(value())), prop::option::of(value()))
             .prop_map(|(who, key, expected, value)| Operation::Swap(who, key, expected, value)),
@@ -76,6 +78,17 @@ async fn agrees(store: &Store, round: u32, operations: Vec<Operation>) {
                     map.insert(name, value);
                 }
             }
+            Operation::Import(who, name, value) => {
+                let map = &mut maps[usize::from(who)];
+                let (fits, same) = (fits(map, &name, Some(&value)), map.get(&name) == Some(&value));
+                match db.import(&namespace(who), &key(&name), value.clone()).await {
+                    Ok(written) => assert!(fits && written != same, "{operation:?}"),
+                    Err(error) => assert!(!fits && matches!(error, Error::Quota { .. }), "{error:?}"),
+                }
+                if fits {
+                    map.insert(name, value);
+                }
+            }
             Operation::Delete(who, name) => {
                 let existed = db.delete(&namespace(who).plugin, &key(&name)).await.unwrap();
                 assert_eq!(existed, maps[usize::from(who)].remove(&name).is_some());
@@ -112,6 +125,9 @@ async fn agrees(store: &Store, round: u32, operations: Vec<Operation>) {
         }
     }
     for (who, map) in (0..).zip(&maps) {
+        let kept = db.entries(&namespace(who).plugin, "", &PageRequest::first(1000)).await.unwrap().items;
+        let kept: Map = kept.into_iter().map(|entry| (entry.key.to_string(), entry.value)).collect();
+        assert_eq!(&kept, map);
         assert_eq!(db.usage(&namespace(who).plugin).await.unwrap(), usage(map));
     }
 }

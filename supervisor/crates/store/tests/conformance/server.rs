@@ -84,7 +84,7 @@ fn addresses_that_promise_too_much_are_refused() {
     let refused = |url: &str| runtime().block_on(open(url.into()).open()).unwrap_err().to_string();
     let secret = "hunter2";
     for (url, word) in [
-        (format!("postgresql://u:{secret}@db.example/t?sslmode=require"), "TLS"),
+        (format!("postgresql://u:{secret}@db.example/t?sslmode=verify-ca"), "verify-full"),
         (format!("postgresql://u:{secret}@db.example/t"), "sslmode=disable"),
         (format!("postgresql://u:{secret}@db.example/t?nonsense=1"), "nonsense"),
         (format!("mysql://u:{secret}@db.example"), ""),

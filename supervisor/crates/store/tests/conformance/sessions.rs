@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::json;
+use talon_store::limits::IDLE_AFTER;
 use talon_store::{
     Compaction, Error, Expected, NewMessage, NewSession, PageRequest, Role, Session, SessionChange,
     SessionFilter, SessionId, SessionQuery, SessionState, Store, Timestamp, View,
@@ -22,7 +23,9 @@ cases![
     a_compaction_of_nothing_is_refused,
     overrides_and_metadata_change_alone,
     an_idle_session_is_active_again_when_it_is_used,
+    a_session_of_half_an_hour_ago_becomes_idle_and_keeps_its_messages,
     sessions_are_listed_by_filter_and_in_pages,
+    all_sessions_are_paged_while_others_come_and_go,
     messages_come_in_pages_that_end_early_when_large,
     messages_are_found_by_their_words,
     a_deleted_session_leaves_nothing,
@@ -214,7 +217,7 @@ async fn an_idle_session_is_active_again_when_it_is_used(Fixture { store, .. }: 
     let sessions = store.sessions();
     let (a, b) = (begin(&store, "a").await.id, begin(&store, "b").await.id);
     let now = Timestamp::now();
-    assert!(sessions.idle(now.before(Duration::from_secs(1800)), 100).await.unwrap().is_empty());
+    assert!(sessions.idle(now.before(IDLE_AFTER), 100).await.unwrap().is_empty());
     let later = Timestamp::from_millis(now.as_millis() + 60_000);
     assert_eq!(sessions.idle(later, 1).await.unwrap().len(), 1);
     assert_eq!(sessions.idle(later, 100).await.unwrap().len(), 1);
@@ -226,6 +229,45 @@ async fn an_idle_session_is_active_again_when_it_is_used(Fixture { store, .. }: 
         assert_eq!(sessions.get(id).await.unwrap().unwrap().state, SessionState::Active);
     }
     assert!(matches!(sessions.resume(SessionId::generate()).await, Err(Error::NoSession(_))));
+}
+
+/// A session that was last written to so long ago.
+async fn left(store: &Store, sender: &str, ago: Duration) -> SessionId {
+    let id = begin(store, sender).await.id;
+    store.sessions().append(id, Expected::Any, vec![says("kept")]).await.unwrap();
+    let mut exported = store.sessions().export(id).await.unwrap();
+    exported.session.updated_at = Timestamp::now().before(ago);
+    store.sessions().delete(id).await.unwrap();
+    assert!(store.sessions().import(exported).await.unwrap());
+    id
+}
+
+async fn a_session_of_half_an_hour_ago_becomes_idle_and_keeps_its_messages(Fixture { store, .. }: Fixture) {
+    assert_eq!(IDLE_AFTER, Duration::from_secs(30 * 60));
+    let minute = Duration::from_secs(60);
+    let (resumed, written) = (
+        left(&store, "ada", IDLE_AFTER + minute).await,
+        left(&store, "bob", IDLE_AFTER + 100 * minute).await,
+    );
+    let still = left(&store, "eve", IDLE_AFTER - 10 * minute).await;
+    let sessions = store.sessions();
+    let state = async |id| sessions.get(id).await.unwrap().unwrap().state;
+    let mut idle = sessions.idle(Timestamp::now().before(IDLE_AFTER), 100).await.unwrap();
+    idle.sort_unstable();
+    assert_eq!(idle, [resumed, written]);
+    for (id, expected) in
+        [(resumed, SessionState::Idle), (written, SessionState::Idle), (still, SessionState::Active)]
+    {
+        assert_eq!((state(id).await, view(&store, id, View::All).await), (expected, vec!["kept".to_owned()]));
+    }
+    assert_eq!(sessions.resume(resumed).await.unwrap().state, SessionState::Active);
+    sessions.append(written, Expected::Next(2), vec![says("more")]).await.unwrap();
+    for (id, messages) in [(resumed, &["kept"][..]), (written, &["kept", "more"])] {
+        assert_eq!(state(id).await, SessionState::Active);
+        assert_eq!(view(&store, id, View::Live).await, messages);
+    }
+    // Whoever is back is not idle at once.
+    assert!(sessions.idle(Timestamp::now().before(IDLE_AFTER), 100).await.unwrap().is_empty());
 }
 
 async fn sessions_are_listed_by_filter_and_in_pages(Fixture { store, .. }: Fixture) {
@@ -248,6 +290,28 @@ async fn sessions_are_listed_by_filter_and_in_pages(Fixture { store, .. }: Fixtu
     assert_eq!(count(SessionFilter { state: Some(SessionState::Idle), ..Default::default() }).await, 0);
     let later = Timestamp::from_millis(Timestamp::now().as_millis() + 60_000);
     assert_eq!(count(SessionFilter { updated_since: Some(later), ..Default::default() }).await, 0);
+}
+
+async fn all_sessions_are_paged_while_others_come_and_go(Fixture { store, .. }: Fixture) {
+    let (db, mut there) = (store.sessions(), Vec::new());
+    for number in 0..10 {
+        there.push(begin(&store, &format!("s{number}")).await.id);
+    }
+    let (mut read, mut request) = (Vec::new(), PageRequest::first(3));
+    loop {
+        let page = db.list(&SessionFilter::default(), &request).await.unwrap();
+        read.extend(page.items.into_iter().map(|session| session.id));
+        let Some(next) = page.next else { break };
+        request = PageRequest::after(next, 3);
+        // Neither one that is new nor one that was read and changes or goes makes another be missed or come twice.
+        begin(&store, "new").await;
+        let message = NewMessage::text(Role::User, "again".to_owned());
+        db.append(read[0], Expected::Any, vec![message]).await.unwrap();
+        db.delete(read[1]).await.unwrap();
+    }
+    there.sort_unstable();
+    there.reverse();
+    assert_eq!(read, there);
 }
 
 async fn messages_come_in_pages_that_end_early_when_large(Fixture { store, .. }: Fixture) {

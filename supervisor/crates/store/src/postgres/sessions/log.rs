@@ -1,12 +1,9 @@
 //! The messages of a session.
 
-use std::pin::pin;
-
 use deadpool_postgres::GenericClient;
-use futures_util::TryStreamExt as _;
-use tokio_postgres::types::ToSql;
-use tokio_postgres::{Row, Statement};
+use tokio_postgres::Row;
 
+use super::super::each::each;
 use super::super::signed;
 use super::rows::{message, message_columns};
 use super::{find, locked, save};
@@ -144,20 +141,4 @@ pub(super) async fn all(db: &impl GenericClient, id: SessionId) -> Result<Vec<Me
         concat!("SELECT ", message_columns!(), " FROM talon.messages m WHERE session = $1 ORDER BY sequence");
     let rows = db.query(&db.prepare_cached(sql).await?, &[&id.to_string()]).await?;
     rows.iter().map(message).collect()
-}
-
-/// Takes rows one by one until one is too many: they may be a megabyte each.
-pub(super) async fn each(
-    db: &impl GenericClient,
-    sql: &Statement,
-    params: &[&(dyn ToSql + Sync)],
-    mut take: impl FnMut(&Row) -> Result<bool, Error>,
-) -> Result<(), Error> {
-    let mut rows = pin!(db.query_raw(sql, params.iter().copied()).await?);
-    while let Some(row) = rows.try_next().await? {
-        if !take(&row)? {
-            break;
-        }
-    }
-    Ok(())
 }

@@ -1,7 +1,7 @@
 //! A PostgreSQL server of a test's own, from Debian's packages: on a socket in a scratch directory, gone with the test.
 
 use std::fs;
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -18,6 +18,9 @@ pub(crate) struct Server {
     scratch: TempDir,
     process: Option<Child>,
     databases: AtomicU32,
+    /// What else the server is started with, in the form `name=value`.
+    settings: Vec<String>,
+    port: u16,
 }
 
 impl Server {
@@ -31,7 +34,14 @@ impl Server {
         if nix::unistd::geteuid().is_root() {
             chown(scratch.path(), Some(UNPRIVILEGED), Some(UNPRIVILEGED)).unwrap();
         }
-        let mut server = Self { programs, scratch, process: None, databases: AtomicU32::new(0) };
+        let mut server = Self {
+            programs,
+            scratch,
+            process: None,
+            databases: AtomicU32::new(0),
+            settings: Vec::new(),
+            port: 5432,
+        };
         let mut initdb = server.command("initdb");
         initdb.args(["--no-sync", "--auth=trust", "--username=talon", "--encoding=UTF8", "--locale=C"]);
         initdb.arg("--pgdata").arg(server.data());
@@ -47,6 +57,9 @@ impl Server {
         let mut postgres = self.command("postgres");
         postgres.arg("-D").arg(self.data()).arg("-k").arg(self.scratch.path());
         postgres.args(["-c", "listen_addresses=", "-c", "max_connections=40", "-c", "shared_buffers=16MB"]);
+        for setting in &self.settings {
+            postgres.args(["-c", setting]);
+        }
         let mut process = postgres.stdout(Stdio::null()).stderr(log).spawn().unwrap();
         let url = self.url("postgres");
         let up = runtime().block_on(async {
@@ -94,7 +107,29 @@ impl Server {
     }
 
     fn url(&self, database: &str) -> String {
-        format!("host={} user=talon dbname={database}", self.scratch.path().display())
+        format!("host={} port={} user=talon dbname={database}", self.scratch.path().display(), self.port)
+    }
+
+    /// Starts it again, so that it also listens at a port of this machine; with a certificate and its key, also with TLS.
+    pub(crate) fn listen(&mut self, identity: Option<(&str, &str)>) -> u16 {
+        self.stop();
+        // Free a moment ago; the kernel does not give the same to another soon.
+        self.port = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
+        self.settings = vec!["listen_addresses=127.0.0.1".into(), format!("port={}", self.port)];
+        if let Some((certificate, key)) = identity {
+            for (name, text) in [("ssl_cert_file", certificate), ("ssl_key_file", key)] {
+                let file = self.scratch.path().join(name);
+                fs::write(&file, text).unwrap();
+                fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+                if nix::unistd::geteuid().is_root() {
+                    chown(&file, Some(UNPRIVILEGED), Some(UNPRIVILEGED)).unwrap();
+                }
+                self.settings.push(format!("{name}={}", file.display()));
+            }
+            self.settings.push("ssl=on".into());
+        }
+        self.run();
+        self.port
     }
 
     fn data(&self) -> PathBuf {

@@ -1,0 +1,84 @@
+//! The place of a database that cannot be opened, where a copy is put.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use super::backup::stamp;
+use super::draft::Draft;
+use super::halt::Halt;
+use super::lock::Lock;
+use super::place::{self, beside};
+use super::refuse_old_sqlite;
+use crate::backup::Restored;
+use crate::error::Error;
+use crate::open::{Open, OpenError};
+
+/// Held alone, so that nobody opens it meanwhile.
+#[derive(Debug)]
+pub(crate) struct ClosedSqlite {
+    path: PathBuf,
+    directory: PathBuf,
+    settings: Open,
+    _lock: Lock,
+}
+
+impl ClosedSqlite {
+    pub(crate) fn open(path: PathBuf, settings: Open) -> Result<Self, OpenError> {
+        refuse_old_sqlite()?;
+        let directory = place::directory(&path)?;
+        let lock = Lock::take(&path, true)?;
+        Ok(Self { path, directory, settings, _lock: lock })
+    }
+
+    pub(crate) async fn restore(&self, from: &Path, check_only: bool) -> Result<Restored, Error> {
+        let (halt, _wanted) = Halt::default().begin();
+        let (database, settings, copy) = (self.path.clone(), self.settings.clone(), from.to_owned());
+        let (directory, from) = (self.directory.clone(), from.to_owned());
+        let done = tokio::task::spawn_blocking(move || {
+            let draft = Draft::of(&copy, &database, &settings, &halt)?;
+            let mut restored = draft.restored();
+            if !check_only {
+                restored.kept = replace(&draft, &database, &directory)?;
+                tracing::info!(from = %from.display(), "the database was restored from a copy");
+            }
+            Ok(restored)
+        });
+        done.await.unwrap_or_else(|panic| Err(Error::Engine(panic.into())))
+    }
+}
+
+/// In an order in which every moment is one that a crash may leave: the unusable file has a second name before it loses
+/// its own; until the copy has it, an empty file does, which is refused like the damaged one and never taken for a place
+/// where nothing was yet; and the log is gone before the copy comes, since it would be played into it.
+fn replace(draft: &Draft, database: &Path, directory: &Path) -> Result<Option<PathBuf>, Error> {
+    let aside = beside(database, &format!(".damaged-{}", stamp()));
+    let sync = || File::open(directory).and_then(|directory| directory.sync_all());
+    let moved = || -> io::Result<bool> {
+        let mut found = false;
+        for suffix in ["", "-wal", "-shm"] {
+            match fs::hard_link(beside(database, suffix), beside(&aside, suffix)) {
+                Ok(()) => found = true,
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        sync()?;
+        let empty = beside(database, ".empty");
+        File::create(&empty)?;
+        fs::rename(&empty, database)?;
+        sync()?;
+        for suffix in ["-wal", "-shm"] {
+            match fs::remove_file(beside(database, suffix)) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        sync()?;
+        fs::rename(draft.path(), database)?;
+        sync()?;
+        Ok(found)
+    };
+    let found = moved().map_err(Error::file(database, "the copy cannot be put in its place"))?;
+    Ok(found.then_some(aside))
+}

@@ -1,0 +1,154 @@
+//! The log beside the database, kept from growing without end.
+//!
+//! SQLite writes the log back by itself, as far as nobody reads older contents, and begins it anew once all of it was
+//! written back. Where readers overlap for ever, as a caller can have them, that moment never comes. So it is made to
+//! come: writers wait for readers, who wait for nobody.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use super::place::beside;
+
+/// From this size on the log is begun anew. Ordinarily it stays at some 4 MiB, and a group of the largest writes has 256.
+const LARGE_BYTES: u64 = 64 << 20;
+/// After a try that somebody's reading kept from its end, the next is made when it has grown by this.
+const STEP_BYTES: u64 = 16 << 20;
+/// How long writers wait for readers at such a try. A read takes far less; one that does not, such as a backup's, is not
+/// worth standing still for.
+const WAIT: Duration = Duration::from_millis(200);
+/// The largest log. Beyond it writers get [`Error::Full`](crate::Error::Full) until whoever reads since then has ended: a gibibyte is what a
+/// backup of a large database may see written meanwhile, and what a disk has to spare.
+const MOST_BYTES: u64 = 1 << 30;
+
+/// The log of one database.
+#[derive(Debug)]
+pub(super) struct Log {
+    path: PathBuf,
+    most: u64,
+    large: u64,
+    step: u64,
+    next: u64,
+}
+
+impl Log {
+    pub(super) fn of(database: &Path) -> Self {
+        let path = beside(database, "-wal");
+        Self { path, most: MOST_BYTES, large: LARGE_BYTES, step: STEP_BYTES, next: LARGE_BYTES }
+    }
+
+    /// After a commit: begins the log anew if it has become large and nobody keeps it from that.
+    pub(super) fn committed(&mut self, connection: &Connection, busy: Duration) {
+        let bytes = self.bytes();
+        if bytes < self.next {
+            return;
+        }
+        match begin_anew(connection, WAIT, busy) {
+            Ok(true) => self.next = self.large,
+            Ok(false) => self.next = bytes + self.step,
+            Err(error) => {
+                tracing::warn!(%error, "the log cannot be written back");
+                self.next = bytes + self.step;
+            }
+        }
+    }
+
+    /// Before a write: whether there is room for one.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(super) fn has_room(&self, connection: &Connection, busy: Duration) -> Result<(), String> {
+        let bytes = self.bytes();
+        if bytes < self.most || matches!(begin_anew(connection, busy, busy), Ok(true)) {
+            return Ok(());
+        }
+        Err(format!("the log has {bytes} bytes, and somebody has read for too long for it to be begun anew"))
+    }
+
+    /// Its size. It is truncated by the first commit after it was begun anew.
+    fn bytes(&self) -> u64 {
+        std::fs::metadata(&self.path).map_or(0, |found| found.len())
+    }
+}
+
+/// Writes the log back and has the next commit begin it anew; says whether that went.
+fn begin_anew(connection: &Connection, wait: Duration, ordinarily: Duration) -> rusqlite::Result<bool> {
+    connection.busy_timeout(wait)?;
+    let hindered: rusqlite::Result<i64> =
+        connection.query_row("PRAGMA wal_checkpoint(RESTART)", [], |row| row.get(0));
+    connection.busy_timeout(ordinarily)?;
+    Ok(hindered? == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    const BUSY: Duration = Duration::from_millis(20);
+
+    /// A database whose log may have so much, and a way to write to it.
+    fn scene(most: u64) -> (tempfile::TempDir, Connection, Connection, Log) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("test.db");
+        let open = || {
+            let connection = Connection::open(&path).unwrap();
+            connection.pragma_update(None, "journal_mode", "wal").unwrap();
+            connection.pragma_update(None, "journal_size_limit", 4096).unwrap();
+            connection
+        };
+        let (writer, reader) = (open(), open());
+        writer.execute_batch("CREATE TABLE t (v BLOB); INSERT INTO t VALUES (zeroblob(10))").unwrap();
+        let log = Log { most, large: 256 << 10, step: 64 << 10, next: 256 << 10, ..Log::of(&path) };
+        (dir, writer, reader, log)
+    }
+
+    fn write(writer: &Connection, log: &mut Log) -> Result<(), String> {
+        log.has_room(writer, BUSY)?;
+        writer.execute_batch("UPDATE t SET v = randomblob(100000)").unwrap();
+        log.committed(writer, BUSY);
+        Ok(())
+    }
+
+    #[test]
+    fn readers_that_overlap_do_not_let_it_grow() {
+        let (_dir, writer, first, mut log) = scene(u64::MAX);
+        let second = Connection::open(writer.path().unwrap()).unwrap();
+        let enough = &AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            // There is always one that began before the other ended.
+            scope.spawn(move || {
+                let read = |connection: &Connection| {
+                    connection.execute_batch("BEGIN; SELECT length(v) FROM t").unwrap();
+                };
+                read(&first);
+                while !enough.load(Ordering::Relaxed) {
+                    read(&second);
+                    first.execute_batch("COMMIT").unwrap();
+                    read(&first);
+                    second.execute_batch("COMMIT").unwrap();
+                }
+            });
+            for _ in 0..100 {
+                write(&writer, &mut log).unwrap();
+            }
+            enough.store(true, Ordering::Relaxed);
+        });
+        assert!(log.bytes() < 5 << 20, "{} of 10 MB that were written", log.bytes());
+    }
+
+    #[test]
+    fn at_the_most_writers_wait_until_the_reader_has_ended() {
+        let (_dir, writer, reader, mut log) = scene(1 << 20);
+        reader.execute_batch("BEGIN; SELECT length(v) FROM t").unwrap();
+        let written = (0..100).take_while(|_| write(&writer, &mut log).is_ok()).count();
+        assert!((5..20).contains(&written), "{written}");
+        assert!(write(&writer, &mut log).unwrap_err().contains("read for too long"));
+        reader.execute_batch("COMMIT").unwrap();
+        write(&writer, &mut log).unwrap();
+        write(&writer, &mut log).unwrap();
+        assert!(log.bytes() < 1 << 20, "{}", log.bytes());
+    }
+}

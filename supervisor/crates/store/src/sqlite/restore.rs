@@ -1,0 +1,86 @@
+//! A copy takes the place of all that is in the database, while it is in use.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+use rusqlite::backup::{Backup, StepResult};
+
+use super::draft::Draft;
+use super::halt::Halt;
+use super::{SqliteStore, backup};
+use crate::backup::Restored;
+use crate::error::Error;
+use crate::open::Open;
+
+impl SqliteStore {
+    pub(crate) async fn restore(&self, from: &Path, check_only: bool) -> Result<Restored, Error> {
+        let (database, settings, copy) = (self.path.clone(), self.settings.clone(), from.to_owned());
+        let turn = self.turn().await?;
+        let drafted = move |halt: &Halt| Ok((Draft::of(&copy, &database, &settings, halt)?, turn));
+        let (draft, turn) = self.halting(drafted).await?;
+        let mut restored = draft.restored();
+        if !check_only {
+            let (database, settings, from) = (self.path.clone(), self.settings.clone(), from.to_owned());
+            let replaced = self.writer.alone(move |live| {
+                let _turn = turn;
+                replace(live, &draft, &database, &from, &settings)
+            });
+            restored.kept = Some(replaced.await?);
+        }
+        Ok(restored)
+    }
+}
+
+impl Draft {
+    pub(super) fn restored(&self) -> Restored {
+        Restored {
+            schema_version: SqliteStore::schema_version(),
+            copy_version: self.copy_version,
+            bytes: self.bytes,
+            kept: None,
+        }
+    }
+}
+
+/// In one transaction of the database: who reads sees all of the old or all of the new, and a crash leaves the old.
+fn replace(
+    live: &mut Connection,
+    draft: &Draft,
+    database: &Path,
+    from: &Path,
+    settings: &Open,
+) -> Result<PathBuf, Error> {
+    let copy = draft.reader(settings)?;
+    let backup = Backup::new(&copy, live)?;
+    let step = |pages| match backup.step(pages) {
+        Ok(StepResult::Busy | StepResult::Locked) => Err(Error::Busy(settings.busy_timeout)),
+        Ok(step) => Ok(step),
+        Err(error) => Err(Error::from(error)),
+    };
+    // Copies no page yet, but takes the write lock: what is kept now is what is replaced, to the last write, also those
+    // of other processes.
+    step(0)?;
+    let kept = backup::keep(database, settings)?;
+    // Until the last step nothing is written that counts; what is dropped before is undone.
+    let replaced = loop {
+        match step(-1) {
+            Ok(StepResult::Done) => break Ok(()),
+            Ok(_) => {}
+            Err(error) => break Err(error),
+        }
+    };
+    drop(backup);
+    if let Err(error) = replaced {
+        // It says no more than the database itself.
+        let _gone = fs::remove_file(&kept);
+        return Err(error);
+    }
+    backup::forget_oldest(database, from);
+    // The log has grown to the size of the database. What somebody still reads stays there until later.
+    if let Err(error) = live.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())) {
+        tracing::debug!(%error, "the log is put into the database later");
+    }
+    tracing::info!(from = %from.display(), kept = %kept.display(), "the database was restored from a copy");
+    Ok(kept)
+}
