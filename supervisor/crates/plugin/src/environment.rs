@@ -1,12 +1,14 @@
 //! What a plugin finds in its environment: an allow-list of ours, the operator's additions, and the handshake's
 //! variables, which nobody overrides.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 use crate::egress::SOCKET_VARIABLE;
 use crate::rundir::PrivateDir;
 use crate::spec::PluginSpec;
+use crate::state_sockets;
 
 /// What plugins get from the supervisor's environment unless the operator says otherwise: how to find programs,
 /// the language, the time zone. A name may end in `*`.
@@ -26,11 +28,14 @@ const MAX_VARIABLE_BYTES: usize = 128 << 10;
 /// Ours alone: names that begin so belong to the handshake.
 const RESERVED_PREFIXES: [&str; 2] = ["PLUGIN_", "TALON_PLUGIN_"];
 /// Ours alone: where it may write, and what it is handed, is part of the handshake, too.
-const RESERVED: [&str; 4] = ["TMPDIR", LISTEN_VARIABLE, SOCKET_VARIABLE, "TALON_STATE_SOCKET"];
+const RESERVED: [&str; 4] = ["TMPDIR", LISTEN_VARIABLE, SOCKET_VARIABLE, state_sockets::SOCKET_VARIABLE];
 
 /// Tells a program the number of the listening socket that it was handed: 0, its standard input, because that is the
 /// only descriptor that every language hands on without being asked. What does not know of it makes its own socket.
 const LISTEN_VARIABLE: &str = "TALON_LISTEN_FD";
+
+/// What our own programs log: `info`, `talon_state=debug`.
+const LOG_VARIABLE: &str = "TALON_LOG";
 
 /// Names that the cookie's variable cannot have, because they mean something else to every program.
 const TAKEN: [&str; 6] = ["PATH", "HOME", "TMPDIR", "LANG", "TZ", "LD_PRELOAD"];
@@ -71,22 +76,26 @@ pub(crate) fn check(spec: &PluginSpec) -> Result<(), String> {
     Ok(())
 }
 
-/// The whole environment of one process, which may have a listening socket for its standard input, and a way to our
-/// proxy. Later entries would win, so none is given twice.
+/// The sockets that one process has of us.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sockets {
+    /// One to accept on, as its standard input.
+    pub(super) listens: bool,
+    /// Its way to our proxy.
+    pub(super) proxied: bool,
+    /// Its way to its key-values.
+    pub(super) state: bool,
+}
+
+/// The whole environment of one process. Later entries would win, so none is given twice.
 pub(super) fn build(
     spec: &PluginSpec,
     allow_list: &[String],
     dir: &PrivateDir,
     instance: u32,
-    (listens, proxied): (bool, bool),
+    sockets: Sockets,
 ) -> Vec<(OsString, OsString)> {
-    let mut env = std::collections::BTreeMap::<OsString, OsString>::new();
-    for (name, value) in std::env::vars_os() {
-        if is_allowed(&name, allow_list) {
-            env.insert(name, value);
-        }
-    }
-    env.entry("PATH".into()).or_insert_with(|| DEFAULT_PATH.into());
+    let mut env = inherited(allow_list);
     env.insert("HOME".into(), dir.home_dir().into());
     for (name, value) in &spec.env {
         if !is_reserved(name, &spec.cookie.key) {
@@ -99,11 +108,14 @@ pub(super) fn build(
     for name in RESERVED {
         env.remove(OsStr::new(name));
     }
-    if listens {
+    if sockets.listens {
         env.insert(LISTEN_VARIABLE.into(), "0".into());
     }
-    if proxied {
+    if sockets.proxied {
         env.insert(SOCKET_VARIABLE.into(), dir.proxy_path().into());
+    }
+    if sockets.state {
+        env.insert(state_sockets::SOCKET_VARIABLE.into(), dir.state_path().into());
     }
     let ours: [(&str, OsString); 9] = [
         (&spec.cookie.key, (&spec.cookie.value).into()),
@@ -119,6 +131,25 @@ pub(super) fn build(
     ];
     env.extend(ours.map(|(name, value)| (name.into(), value)));
     env.into_iter().collect()
+}
+
+/// The whole environment of a service: what plugins inherit, what it is to log, and where it may write.
+pub(super) fn of_service(allow_list: &[String], dir: &PrivateDir) -> Vec<(OsString, OsString)> {
+    let mut env = inherited(allow_list);
+    if let Some(filter) = std::env::var_os(LOG_VARIABLE) {
+        env.insert(LOG_VARIABLE.into(), filter);
+    }
+    env.insert("HOME".into(), dir.home_dir().into());
+    env.insert("TMPDIR".into(), dir.tmp_dir().into());
+    env.into_iter().collect()
+}
+
+/// What the allow-list lets through of our own environment, and where programs are.
+fn inherited(allow_list: &[String]) -> BTreeMap<OsString, OsString> {
+    let mut env: BTreeMap<_, _> =
+        std::env::vars_os().filter(|(name, _)| is_allowed(name, allow_list)).collect();
+    env.entry("PATH".into()).or_insert_with(|| DEFAULT_PATH.into());
+    env
 }
 
 fn is_allowed(name: &OsStr, allow_list: &[String]) -> bool {
@@ -149,7 +180,11 @@ mod tests {
         let runtime = Arc::new(RuntimeDir::prepare(&dir.path().join("r"), false).unwrap());
         let private = runtime.allocate(None).unwrap();
         let allow_list: Vec<_> = allow_list.iter().map(|s| (*s).to_owned()).collect();
-        let sockets = (spec.dialect == Dialect::GoPlugin, spec.sandbox.network == NetworkAccess::Proxy);
+        let sockets = Sockets {
+            listens: spec.dialect == Dialect::GoPlugin,
+            proxied: spec.sandbox.network == NetworkAccess::Proxy,
+            state: spec.dialect == Dialect::OpenTalon,
+        };
         let env = build(spec, &allow_list, &private, 2, sockets);
         env.into_iter().map(|(k, v)| (k.into_string().unwrap(), v.into_string().unwrap())).collect()
     }
@@ -187,6 +222,29 @@ mod tests {
         spec.env.insert(LISTEN_VARIABLE.to_owned(), "3".to_owned());
         assert_eq!(built(&spec, &["PATH"])[LISTEN_VARIABLE], "0");
         assert!(check(&spec).unwrap_err().contains("belongs to the handshake"));
+    }
+
+    #[test]
+    fn only_whose_key_values_are_served_is_told_where() {
+        let mut spec = spec();
+        let variable = state_sockets::SOCKET_VARIABLE;
+        assert!(!built(&spec, &["*"]).contains_key(variable));
+        spec.dialect = Dialect::OpenTalon;
+        assert!(built(&spec, &["PATH"])[variable].ends_with("/k"));
+        spec.env.insert(variable.to_owned(), "/elsewhere".to_owned());
+        assert!(built(&spec, &["PATH"])[variable].ends_with("/k"));
+        assert!(check(&spec).unwrap_err().contains("belongs to the handshake"));
+    }
+
+    #[test]
+    fn a_service_is_told_where_it_may_write_and_nothing_of_plugins() {
+        let dir = tempfile::Builder::new().prefix("t").tempdir_in("/tmp").unwrap();
+        let runtime = Arc::new(RuntimeDir::prepare(&dir.path().join("r"), false).unwrap());
+        let private = runtime.allocate(None).unwrap();
+        let env = of_service(&["PATH".to_owned()], &private);
+        let names: Vec<_> = env.iter().map(|(name, _)| name.to_str().unwrap()).collect();
+        let named: Vec<_> = names.into_iter().filter(|name| *name != LOG_VARIABLE).collect();
+        assert_eq!(named, ["HOME", "PATH", "TMPDIR"]);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Which plugin has which uid: handed out once, written down, never handed out again.
 //!
 //! `<data_dir>/identities.json` is `{"version":1,"plugins":{"name":70000}}`; a plugin's gid is the same number.
-//! A plugin that is no longer there keeps its number, because its files may still be there.
+//! A plugin that is no longer there keeps its number, because its files may still be there. Services of our own have
+//! theirs among them, by their reserved names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -12,10 +13,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::thread::CapabilitySet;
 use serde::{Deserialize, Serialize};
 use talon_jail::Identity;
 
-use crate::name::PluginName;
+use crate::name::{PluginName, is_well_formed};
 use crate::settings::SetupError;
 use talon_sanitize::Raw;
 
@@ -26,6 +28,14 @@ const VERSION: u32 = 1;
 
 /// The largest file that is read: room for a hundred thousand plugins.
 const MAX_FILE_BYTES: u64 = 16 << 20;
+
+/// Whether we may give others uids of their own at all.
+pub(crate) fn may_change_uid() -> bool {
+    rustix::thread::capabilities(None).is_ok_and(|held| {
+        let needed = CapabilitySet::CHOWN | CapabilitySet::SETUID | CapabilitySet::SETGID;
+        held.effective.contains(needed)
+    })
+}
 
 /// Hands out uids.
 #[derive(Debug)]
@@ -152,7 +162,7 @@ impl Identities {
         }
         let mut owners = BTreeMap::new();
         for (name, uid) in &stored.plugins {
-            if PluginName::new(name).is_err() || *uid == 0 || *uid == u32::MAX {
+            if !is_well_formed(name) || *uid == 0 || *uid == u32::MAX {
                 return Err(damaged(format!("it gives uid {uid} to {:?}", Raw::from(name).line_within(100))));
             }
             if let Some(other) = owners.insert(*uid, name) {

@@ -6,6 +6,9 @@
 //!                 │                     ▼
 //!                 └─ Executor ──► the live client of the least loaded ready instance
 //! ```
+//!
+//! Beside the plugins run services ([`service`]): programs of our own, started and jailed by the same launcher, which hands
+//! on what no plugin may have, such as the sockets behind which plugins find their key-values ([`state_sockets`]).
 
 pub mod capability;
 mod client;
@@ -34,10 +37,12 @@ mod profile;
 mod registry;
 mod rundir;
 mod seam;
+pub mod service;
 mod settings;
 mod shown;
 mod snapshot;
 pub mod spec;
+pub mod state_sockets;
 mod stdio;
 pub mod units;
 mod view;
@@ -52,6 +57,8 @@ pub use logs::{Level, LogLine, LogTail, Stream};
 pub use name::PluginName;
 pub use plugin::{OperateError, Plugin};
 pub use registry::{MAX_PLUGINS, RegisterError, Registry};
+pub use service::{Home, Link, Service, ServiceSpec, ServiceStatus};
 pub use settings::{LogLimits, Settings, SetupError, default_start_concurrency};
 pub use snapshot::{InstanceSnapshot, Snapshot};
 pub use spec::{MAX_INSTANCES, PluginSpec};
+pub use state_sockets::{Attached, StateSockets};

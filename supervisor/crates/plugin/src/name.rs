@@ -14,6 +14,10 @@ pub struct PluginName(Arc<str>);
 /// take a plugin's action for one of them.
 pub const RESERVED_NAME: &str = "talon";
 
+/// The names of what belongs to Talon itself: its own actions, and its services, which have uids, homes and logs by these
+/// names as plugins have by theirs. No plugin can have one.
+pub const RESERVED_NAMES: [&str; 3] = [RESERVED_NAME, "talon-state", "talon-agent"];
+
 /// Why a text is no plugin name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadName {
@@ -26,26 +30,34 @@ pub enum BadName {
         shown: String,
     },
     /// It is the supervisor's own.
-    #[error("{RESERVED_NAME:?} is the name of the supervisor's own actions: give the plugin another")]
-    Reserved,
+    #[error("{name:?} is the name of a part of Talon itself: give the plugin another")]
+    Reserved {
+        /// Which of [`RESERVED_NAMES`].
+        name: &'static str,
+    },
 }
 
 impl PluginName {
     /// Checks a name as it stands.
     ///
     /// # Errors
-    /// [`BadName`] if it does not match `[a-z0-9][a-z0-9-]{0,63}`, or is [`RESERVED_NAME`].
+    /// [`BadName`] if it does not match `[a-z0-9][a-z0-9-]{0,63}`, or is one of [`RESERVED_NAMES`].
     pub fn new(text: &str) -> Result<Self, BadName> {
-        let bytes = text.as_bytes();
-        let plain = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit();
-        let valid = bytes.len() <= MAX_NAME_LEN
-            && bytes.first().is_some_and(plain)
-            && bytes.iter().all(|b| plain(b) || *b == b'-');
-        match valid {
-            true if text == RESERVED_NAME => Err(BadName::Reserved),
-            true => Ok(Self(text.into())),
-            false => Err(BadName::Malformed { shown: text.chars().take(MAX_NAME_LEN + 1).collect() }),
+        if let Some(name) = RESERVED_NAMES.into_iter().find(|reserved| *reserved == text) {
+            return Err(BadName::Reserved { name });
         }
+        if is_well_formed(text) {
+            Ok(Self(text.into()))
+        } else {
+            Err(BadName::Malformed { shown: text.chars().take(MAX_NAME_LEN + 1).collect() })
+        }
+    }
+
+    /// The name of a part of Talon itself, which is one of [`RESERVED_NAMES`].
+    #[must_use]
+    pub fn own(name: &'static str) -> Self {
+        debug_assert!(RESERVED_NAMES.contains(&name), "{name} is not kept from plugins");
+        Self(name.into())
     }
 
     /// Makes a name of a file name: drops the extension, turns `_` into `-`.
@@ -65,6 +77,15 @@ impl PluginName {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// Whether a text reads as a name, whoever may have it.
+pub(crate) fn is_well_formed(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let plain = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    bytes.len() <= MAX_NAME_LEN
+        && bytes.first().is_some_and(plain)
+        && bytes.iter().all(|b| plain(b) || *b == b'-')
 }
 
 impl fmt::Display for PluginName {
@@ -101,8 +122,15 @@ mod tests {
 
     #[test]
     fn no_plugin_is_called_as_the_supervisor_itself() {
-        assert_eq!(PluginName::new("talon"), Err(BadName::Reserved));
-        assert_eq!(PluginName::from_file_name("talon.py"), Err(BadName::Reserved));
+        for name in RESERVED_NAMES {
+            let error = PluginName::new(name).unwrap_err();
+            assert_eq!(error, BadName::Reserved { name });
+            assert!(error.to_string().contains(name), "{error}");
+            assert!(is_well_formed(name));
+            assert_eq!(PluginName::own(name).as_str(), name);
+        }
+        let file = PluginName::from_file_name("talon_state.py");
+        assert_eq!(file, Err(BadName::Reserved { name: "talon-state" }));
         assert!(PluginName::new("talon-tools").is_ok());
     }
 }

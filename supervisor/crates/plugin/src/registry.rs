@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use futures_util::future::join_all;
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::capability::Capability;
 use crate::common::Common;
@@ -20,6 +21,7 @@ use crate::logs::LogSink;
 use crate::name::PluginName;
 use crate::plugin::Plugin;
 use crate::seam::Launch;
+use crate::service::{Link, Service, ServiceSpec};
 use crate::settings::{Settings, SetupError};
 use crate::spec::MAX_INSTANCES;
 use crate::spec::PluginSpec;
@@ -86,6 +88,8 @@ struct Inner {
     plugins: RwLock<BTreeMap<PluginName, Plugin>>,
     declared: DeclaredNames,
     changes: watch::Sender<u64>,
+    /// Services, for the end; none of them is a plugin.
+    services: Mutex<Vec<Service>>,
     closing: AtomicBool,
 }
 
@@ -113,6 +117,7 @@ impl Registry {
                 plugins: RwLock::default(),
                 declared: DeclaredNames::default(),
                 changes: watch::Sender::new(0),
+                services: Mutex::default(),
                 closing: AtomicBool::new(false),
             }),
         }
@@ -154,6 +159,24 @@ impl Registry {
         drop(plugins);
         self.changed();
         Ok(plugin)
+    }
+
+    /// Starts a program of our own and keeps it running until it is stopped or the registry is shut down; returns
+    /// without waiting for that. A service is no plugin: no name of this registry leads to it. Two of one name would share
+    /// a uid and a home, so stop one before the next is started. After [`shutdown`](Self::shutdown) none is.
+    pub fn service(&self, spec: ServiceSpec, link: Arc<dyn Link>) -> Service {
+        let inner = &self.inner;
+        let logs = LogSink::new(&spec.name, &inner.settings, inner.events.clone());
+        let stop = CancellationToken::new();
+        // Held to the end, so that whoever shuts down has either been here before or sees it.
+        let mut services = self.services();
+        if inner.closing.load(Ordering::Acquire) {
+            stop.cancel();
+        }
+        let service = Service::run(inner.launcher.clone(), spec, link, logs, stop);
+        services.retain(|service| !service.has_ended());
+        services.push(service.clone());
+        service
     }
 
     /// Stops a plugin as an operator would, then forgets it. Its name is free again when this returns; calls
@@ -216,12 +239,16 @@ impl Registry {
 
     /// Stops all plugins at once: no new calls, calls in flight may finish within `grace` (or a plugin's own
     /// shorter grace period), then Shutdown, SIGTERM and SIGKILL within `grace` once more. When this returns,
-    /// at the latest some seconds after twice `grace`, no process and no socket is left. No plugin can be
+    /// at the latest some seconds after four times `grace`, no process and no socket is left. No plugin can be
     /// registered afterwards.
+    ///
+    /// Services stop after the plugins, which may need them to the end: they are asked, and get SIGTERM and SIGKILL
+    /// within twice `grace` (or their own shorter grace period) once more.
     pub async fn shutdown(&self, grace: Duration) {
         {
             // Under the lock, so that whoever registers has either been here before or sees it.
             let _plugins = self.write();
+            let _services = self.services();
             self.inner.closing.store(true, Ordering::Release);
         }
         let plugins = self.list();
@@ -237,6 +264,8 @@ impl Registry {
         }
         join_all(plugins.iter().map(Plugin::end)).await;
         self.write().clear();
+        let services = std::mem::take(&mut *self.services());
+        join_all(services.iter().map(|service| service.retire(Some(grace)))).await;
         let launcher = self.inner.launcher.clone();
         // Removing files may block; a panic in there has been reported by the panic hook.
         let _ = tokio::task::spawn_blocking(move || launcher.remove_all()).await;
@@ -251,6 +280,10 @@ impl Registry {
 
     fn changed(&self) {
         self.inner.changes.send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    fn services(&self) -> MutexGuard<'_, Vec<Service>> {
+        self.inner.services.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn read(&self) -> RwLockReadGuard<'_, BTreeMap<PluginName, Plugin>> {

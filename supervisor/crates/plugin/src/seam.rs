@@ -1,6 +1,7 @@
 //! What the driver needs of a launcher, a process and its client. Traits, so that the driver's own tests run
 //! it against a scripted launcher and paused time.
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use crate::capability::Capability;
 use crate::execute::ExecuteError;
 use crate::launch::Progress;
 use crate::logs::LogSink;
+use crate::service::ServiceSpec;
 use crate::spec::{Dialect, PluginSpec};
 
 /// Starts processes.
@@ -31,6 +33,13 @@ pub(crate) trait Launch: Send + Sync + 'static {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Started, Refusal>>;
 
+    /// The start of a service, to a running program; bounded, and run to its end. On an error nothing is left behind.
+    fn service<'a>(
+        &'a self,
+        spec: &'a ServiceSpec,
+        logs: &'a LogSink,
+    ) -> BoxFuture<'a, Result<StartedService, Refusal>>;
+
     /// Removes what is ours in the runtime directory; called once, when no process is left.
     fn remove_all(&self);
 }
@@ -43,6 +52,16 @@ pub(crate) struct Started {
     pub(crate) report: talon_jail::Report,
     pub(crate) digest: String,
     pub(crate) dialect: Dialect,
+}
+
+/// A service that runs.
+pub(crate) struct StartedService {
+    pub(crate) process: Arc<dyn ProcessHandle>,
+    /// Our end of its standard input.
+    pub(crate) control: OwnedFd,
+    pub(crate) report: talon_jail::Report,
+    /// Resolves once it is gone and its output is read, with what it said last.
+    pub(crate) words: BoxFuture<'static, Option<Sanitized>>,
 }
 
 /// Why there is no process.

@@ -3,6 +3,9 @@
 use std::io;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::state_sockets::StateSockets;
 
 /// Everything the plugins of one supervisor share. The binary fills it from its configuration.
 #[derive(Debug, Clone)]
@@ -12,7 +15,8 @@ pub struct Settings {
     pub runtime_dir: PathBuf,
     /// Where each plugin's log file goes; `None` keeps log lines in memory and in the supervisor's own log only.
     pub log_dir: Option<PathBuf>,
-    /// Where `identities.json` lives: which plugin has which uid.
+    /// Where `identities.json` lives (which plugin has which uid), and the homes of services. Nobody else may look into
+    /// it: made with mode 0700, or 0711 where plugins have uids of their own, and refused if it is more open.
     pub data_dir: PathBuf,
     /// The uids that plugins get, one each. `None` keeps the supervisor's own uid, as an unprivileged one must.
     pub uid_range: Option<RangeInclusive<u32>>,
@@ -23,6 +27,8 @@ pub struct Settings {
     pub env_allow_list: Vec<String>,
     /// Bounds of the plugins' logs.
     pub log_limits: LogLimits,
+    /// Who serves plugins their key-values. `None`: nobody, and they are told of no socket.
+    pub state: Option<Arc<dyn StateSockets>>,
 }
 
 /// Bounds of one plugin's log.
@@ -100,6 +106,18 @@ pub enum SetupError {
         path: PathBuf,
         /// What is wrong with it.
         problem: String,
+    },
+    /// A directory that is nobody else's business is another's, or others may look into it.
+    #[error("{} {problem}: run `{command}`{hint}", path.display())]
+    Exposed {
+        /// The directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+        /// What to run.
+        command: String,
+        /// What else has to be changed, if anything; begins with a space.
+        hint: &'static str,
     },
     /// A directory or file could not be made, read or locked.
     #[error("cannot {what} {}: {source}; check that the directory exists and that this user may write there", path.display())]

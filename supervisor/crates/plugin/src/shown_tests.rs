@@ -70,6 +70,7 @@ fn sink(events: &Events) -> LogSink {
         start_concurrency: 1,
         env_allow_list: Vec::new(),
         log_limits: LogLimits { line_bytes: 60, ..LogLimits::default() },
+        state: None,
     };
     LogSink::new(&name(), &settings, events.clone())
 }

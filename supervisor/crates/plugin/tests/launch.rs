@@ -12,12 +12,16 @@ use talon_plugin::discover::{SpecDefaults, scan};
 use talon_plugin::entry::NetworkAccess;
 use talon_plugin::{
     DEFAULT_ENV_ALLOW_LIST, Events, ExecuteRequest, LogLimits, Plugin, PluginName, PluginSpec, Registry,
-    Settings, SetupError, State,
+    Settings, SetupError, State, StateSockets,
 };
 use talon_proto::plugin::{ToolCallRequest, ToolResultResponse};
 
 #[path = "launch/jail.rs"]
 mod jail;
+#[path = "launch/service.rs"]
+mod service;
+#[path = "launch/state.rs"]
+mod state;
 
 const FIXTURE: &str = env!("CARGO_BIN_EXE_plugin-fixture");
 
@@ -41,6 +45,7 @@ fn settings(dir: &Path, range: u32) -> Settings {
         start_concurrency: 4,
         env_allow_list: DEFAULT_ENV_ALLOW_LIST.map(str::to_owned).to_vec(),
         log_limits: LogLimits::default(),
+        state: None,
     }
 }
 
@@ -50,9 +55,13 @@ fn registry(settings: Settings) -> Result<Registry, SetupError> {
 }
 
 fn host(range: u32) -> Host {
+    host_with(range, None)
+}
+
+fn host_with(range: u32, state: Option<Arc<dyn StateSockets>>) -> Host {
     let dir = tempfile::Builder::new().prefix("t").tempdir_in("/tmp").unwrap();
     std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-    let registry = registry(settings(dir.path(), range)).unwrap();
+    let registry = registry(Settings { state, ..settings(dir.path(), range) }).unwrap();
     Host { dir, registry }
 }
 

@@ -66,6 +66,8 @@ pub enum Access {
     Execute,
     /// Read, write, make and remove; connect to a socket.
     Write,
+    /// Connect to a socket, which is what is shown; nothing can be made there.
+    Connect,
 }
 
 /// A file that is made for a program.

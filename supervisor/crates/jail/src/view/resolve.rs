@@ -77,7 +77,10 @@ pub fn real_path(path: &Path, identity: Option<Identity>) -> Result<Option<PathB
 /// Whether what was found may be shown like this.
 fn showable(real: &Path, kind: FileType, access: Access) -> Result<(), String> {
     check::outside(real)?;
-    if kind == FileType::Socket && access != Access::Write {
+    if access == Access::Connect && kind != FileType::Socket {
+        return Err(format!("{} is no socket, so nobody can connect to it", real.display()));
+    }
+    if kind == FileType::Socket && !matches!(access, Access::Write | Access::Connect) {
         return Err(format!(
             "{} is a socket, and no mount keeps a program that sees it from connecting to it (grant it to be \
              written to, or not at all)",

@@ -14,7 +14,8 @@ use crate::capability::Capability;
 use crate::client::{Client, Health};
 use crate::launch::{Launcher, Process, Progress, Running};
 use crate::logs::LogSink;
-use crate::seam::{Launch, ProcessHandle, Pulse, Refusal, Sent, Started, Wire};
+use crate::seam::{Launch, ProcessHandle, Pulse, Refusal, Sent, Started, StartedService, Wire};
+use crate::service::ServiceSpec;
 use crate::spec::PluginSpec;
 
 impl Launch for Launcher {
@@ -38,6 +39,19 @@ impl Launch for Launcher {
                 }),
                 Err(error) => Err(Refusal { permanent: error.is_permanent(), cause: Raw::of(&error).line() }),
             }
+        }
+        .boxed()
+    }
+
+    fn service<'a>(
+        &'a self,
+        spec: &'a ServiceSpec,
+        logs: &'a LogSink,
+    ) -> BoxFuture<'a, Result<StartedService, Refusal>> {
+        async move {
+            Launcher::service(self, spec, logs)
+                .await
+                .map_err(|error| Refusal { permanent: error.is_permanent(), cause: Raw::of(&error).line() })
         }
         .boxed()
     }

@@ -21,7 +21,8 @@ use crate::launch::Progress;
 use crate::logs::LogSink;
 use crate::name::PluginName;
 use crate::registry::Registry;
-use crate::seam::{Launch, ProcessHandle, Pulse, Refusal, Sent, Started, Wire};
+use crate::seam::{Launch, ProcessHandle, Pulse, Refusal, Sent, Started, StartedService, Wire};
+use crate::service::ServiceSpec;
 use crate::settings::{LogLimits, Settings};
 use crate::spec::{Cookie, Dialect, LifecycleSettings, PluginSpec, SandboxSettings};
 
@@ -180,6 +181,33 @@ impl Launch for Script {
                 digest: "00".to_owned(),
                 dialect: manners.dialect,
             })
+        }
+        .boxed()
+    }
+
+    fn service<'a>(
+        &'a self,
+        _spec: &'a ServiceSpec,
+        _logs: &'a LogSink,
+    ) -> BoxFuture<'a, Result<StartedService, Refusal>> {
+        async move {
+            let alive = Alive::new(&self.alive);
+            let plan = self.plans.lock().unwrap().pop_front().unwrap_or(Plan::Ready);
+            if plan != Plan::Ready {
+                return Err(Refusal { cause: "no jail".into(), permanent: plan == Plan::Refused });
+            }
+            let process = Arc::new(FakeProcess {
+                instance: 0,
+                manners: *self.manners.lock().unwrap(),
+                exit: watch::Sender::new(None),
+                killed: watch::Sender::new(false),
+                told: Mutex::default(),
+                alive: Mutex::new(Some(alive)),
+            });
+            self.processes.lock().unwrap().push(process.clone());
+            let (control, _) = talon_control::pair().unwrap();
+            let words = async { Some("farewell".into()) }.boxed();
+            Ok(StartedService { process, control, report: Vec::new(), words })
         }
         .boxed()
     }
@@ -357,6 +385,7 @@ pub(crate) fn registry(script: &Arc<Script>) -> Registry {
         start_concurrency: 1,
         env_allow_list: Vec::new(),
         log_limits: LogLimits::default(),
+        state: None,
     };
     Registry::with_launcher(Arc::new(settings), script.clone(), crate::Events::new())
 }

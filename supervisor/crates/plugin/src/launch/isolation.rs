@@ -2,14 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use talon_jail::{Access, Identity, Isolation, Mode, Private, Program, Shown, View};
+use talon_jail::{Access, Identity, Isolation, Mode, Network, Private, Program, Shown, View};
 
 use super::error::LaunchError;
 use super::program::Prepared;
 use crate::discover::CheckError;
 use crate::profile;
 use crate::rundir::{HOME_DIR, PrivateDir, SOCKET_DIR, TMP_DIR};
-use crate::spec::PluginSpec;
+use crate::service::{Home, ServiceSpec};
+use crate::spec::{PluginSpec, SandboxSettings};
 
 /// How much of the private directory one file or directory stands for at least: a page, which is what a small file
 /// takes there. So that files run out when space would.
@@ -30,31 +31,12 @@ pub(super) fn of(
     if sandbox.mode == Mode::Off {
         return Ok(None);
     }
-    let network = profile::network(sandbox);
-    let ids = identity.map_or_else(
-        || (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw()),
-        |identity| (identity.uid, identity.gid),
-    );
-    let mut view = View::system(ids, &dir.home_dir(), &network);
-    view.private = Private {
-        at: dir.path().to_owned(),
-        dirs: [SOCKET_DIR, TMP_DIR, HOME_DIR].map(str::to_owned).to_vec(),
-        tmp: TMP_DIR.to_owned(),
-        bytes: sandbox.tmp_bytes,
-        inodes: (sandbox.tmp_bytes / BYTES_PER_INODE).max(MIN_INODES),
-        exec: sandbox.tmp_exec,
-    };
+    let (mut view, network) = place(sandbox, dir, identity);
     if let Some(copy) = &prepared.view {
         let path = copy.path().to_owned();
         view.shown.push(Shown { at: path.clone(), from: path, access: Access::Execute, needed: true });
     }
-    let accesses = [Access::Read, Access::Execute, Access::Write];
-    for ((name, list), access) in sandbox.fs.lists().into_iter().zip(accesses) {
-        for path in list.into_iter().flatten() {
-            not_ours(path, identity, own).map_err(|problem| refused(name, problem))?;
-            view.grant(path, access);
-        }
-    }
+    grant(&mut view, sandbox, identity, own)?;
     if let Program::Descriptor = prepared.program {
         view.program_at = Some(PathBuf::from(&prepared.argv0)).filter(|path| !is_shown(&view, path));
     }
@@ -70,6 +52,68 @@ pub(super) fn of(
     }
     let profile = profile::compiled(sandbox).map_err(|problem| setting("sandbox.profile", problem))?;
     Ok(Some(Isolation { view, network, profile }))
+}
+
+/// The isolation of a service's start: it sees what a plugin does, and its home, which is ours to show it and which none
+/// of the sandbox's grants may name.
+pub(super) fn of_service(
+    spec: &ServiceSpec,
+    program_at: &Path,
+    dir: &PrivateDir,
+    own: &[&Path],
+) -> Result<Option<Isolation>, LaunchError> {
+    let sandbox = &spec.sandbox;
+    if sandbox.mode == Mode::Off {
+        return Ok(None);
+    }
+    let Home { dir: home, identity } = &spec.home;
+    let (mut view, network) = place(sandbox, dir, *identity);
+    let (at, from) = (home.clone(), home.clone());
+    view.shown.push(Shown { at, from, access: Access::Write, needed: true });
+    for path in &spec.show {
+        view.grant(path, Access::Read);
+    }
+    grant(&mut view, sandbox, *identity, own)?;
+    view.program_at = Some(program_at.to_owned()).filter(|path| !is_shown(&view, path));
+    view.check().map_err(LaunchError::Isolation)?;
+    let profile = profile::compiled(sandbox).map_err(|problem| setting("sandbox.profile", problem))?;
+    Ok(Some(Isolation { view, network, profile }))
+}
+
+/// What everybody has: the system's files, a private directory, and a network or none.
+fn place(sandbox: &SandboxSettings, dir: &PrivateDir, identity: Option<Identity>) -> (View, Network) {
+    let network = profile::network(sandbox);
+    let ids = identity.map_or_else(
+        || (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw()),
+        |identity| (identity.uid, identity.gid),
+    );
+    let mut view = View::system(ids, &dir.home_dir(), &network);
+    view.private = Private {
+        at: dir.path().to_owned(),
+        dirs: [SOCKET_DIR, TMP_DIR, HOME_DIR].map(str::to_owned).to_vec(),
+        tmp: TMP_DIR.to_owned(),
+        bytes: sandbox.tmp_bytes,
+        inodes: (sandbox.tmp_bytes / BYTES_PER_INODE).max(MIN_INODES),
+        exec: sandbox.tmp_exec,
+    };
+    (view, network)
+}
+
+/// Shows what the operator granted.
+fn grant(
+    view: &mut View,
+    sandbox: &SandboxSettings,
+    identity: Option<Identity>,
+    own: &[&Path],
+) -> Result<(), LaunchError> {
+    let accesses = [Access::Read, Access::Execute, Access::Write];
+    for ((name, list), access) in sandbox.fs.lists().into_iter().zip(accesses) {
+        for path in list.into_iter().flatten() {
+            not_ours(path, identity, own).map_err(|problem| refused(name, problem))?;
+            view.grant(path, access);
+        }
+    }
+    Ok(())
 }
 
 /// Whether a program can be found at its path already.

@@ -14,6 +14,7 @@ mod error;
 mod isolation;
 mod process;
 mod program;
+mod service;
 mod spawn;
 mod talk;
 mod wait;
@@ -22,7 +23,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-use rustix::thread::CapabilitySet;
 use talon_jail::{Groups, Stage};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -36,9 +36,9 @@ use self::wait::{Output, Waited};
 use crate::capability::Capability;
 use crate::client::Client;
 use crate::handshake::MAX_LINE_BYTES;
-use crate::identity::Identities;
+use crate::identity::{Identities, may_change_uid};
 use crate::logs::{Level, LogSink, Stream};
-use crate::rundir::{PrivateDir, RuntimeDir};
+use crate::rundir::{PrivateDir, RuntimeDir, prepare_data_dir};
 use crate::settings::{Settings, SetupError};
 use crate::spec::{Dialect, PluginSpec};
 use crate::stdio::{PipeReader, Scribe, Splitter};
@@ -116,14 +116,11 @@ impl Launcher {
         }
         let range = settings.uid_range.clone();
         let runtime = Arc::new(RuntimeDir::prepare(&settings.runtime_dir, range.is_some())?);
-        let data_dir = crate::rundir::prepare_dir(&settings.data_dir, "state.data_dir", false)?;
+        let data_dir = prepare_data_dir(&settings.data_dir, range.is_some())?;
         let views = Views::prepare(&settings.data_dir, runtime.path())?;
         let identities = range.map(|range| Identities::open(&settings.data_dir, range)).transpose()?;
         let starts = Arc::new(Semaphore::new(settings.start_concurrency.max(1)));
-        let may_change_uid = rustix::thread::capabilities(None).is_ok_and(|held| {
-            let needed = CapabilitySet::CHOWN | CapabilitySet::SETUID | CapabilitySet::SETGID;
-            held.effective.contains(needed)
-        });
+        let may_change_uid = may_change_uid();
         let groups = spawn::groups(runtime.path());
         let shared = Shared { settings, stage, runtime, data_dir, views, identities, groups, may_change_uid };
         Ok(Self { shared: Arc::new(shared), starts })

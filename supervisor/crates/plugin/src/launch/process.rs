@@ -13,6 +13,7 @@ use tokio::sync::watch;
 
 use crate::egress::Proxy;
 use crate::rundir::PrivateDir;
+use crate::state_sockets::Attached;
 use crate::view::View;
 
 const SIGINT: i32 = 2;
@@ -44,6 +45,8 @@ pub(super) struct Belongings {
     pub(super) group: Option<Group>,
     /// Its way out.
     pub(super) proxy: Option<Proxy>,
+    /// Its way to its key-values.
+    pub(super) state: Option<Box<dyn Attached>>,
 }
 
 /// The handle on one process. Dropping it kills the process and all it started; a task goes on until they are
@@ -98,7 +101,7 @@ impl AsRawFd for PidFd {
 impl Process {
     /// Takes over a process that was just started.
     pub(super) fn new(monitor: Monitor, pid: u32, uid: u32, belongings: Belongings) -> io::Result<Self> {
-        let Belongings { dir, view, group, proxy } = belongings;
+        let Belongings { dir, view, group, proxy, state } = belongings;
         let held = Arc::new(Held { monitor, pid, uid, group: Mutex::new(group) });
         let control = readable(ControlFd(held.clone()))?;
         let pidfd = readable(PidFd(held.clone()))?;
@@ -108,7 +111,7 @@ impl Process {
             let status = program_end(&control).await;
             // The kernel's word about memory, which a monitor that was killed along cannot give.
             let status = control.get_ref().0.group().as_ref().map_or(status, |group| group.explain(status));
-            drop(proxy);
+            drop((proxy, state));
             exit_sender.send_replace(Some(Exit { status }));
             if tokio::time::timeout(CLEARING, monitor_end(&pidfd)).await.is_err() {
                 pidfd.get_ref().0.kill_all();

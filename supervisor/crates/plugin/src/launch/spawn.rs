@@ -16,9 +16,12 @@ use super::process::{Belongings, Process};
 use super::{Shared, Spawned, isolation, program};
 use crate::egress::{AllowList, Denied, Proxy};
 use crate::entry::NetworkAccess;
+use crate::environment::Sockets;
 use crate::logs::{Level, LogSink, Stream};
+use crate::name::PluginName;
 use crate::rundir::PrivateDir;
-use crate::spec::{Dialect, PluginSpec};
+use crate::spec::{Dialect, PluginSpec, SandboxSettings};
+use crate::state_sockets::Attached;
 use crate::stdio::PipeReader;
 
 /// The place for plugins' cgroups, without those that an earlier supervisor left in it.
@@ -53,7 +56,7 @@ fn proxy(
     let listener = dir.listen_for_proxy(identity).map_err(LaunchError::Directory)?;
     let listener = UnixListener::from_std(listener.into()).map_err(LaunchError::Watch)?;
     let path = dir.proxy_path();
-    view.shown.push(Shown { at: path.clone(), from: path, access: Access::Write, needed: true });
+    view.shown.push(Shown { at: path.clone(), from: path, access: Access::Connect, needed: true });
     let logs = logs.clone();
     let on_denied = Arc::new(move |denied: &Denied| {
         let text = inert!("{}", denied);
@@ -63,20 +66,48 @@ fn proxy(
     Ok(Proxy::start(listener, allowed, identity.map(|identity| identity.uid), on_denied))
 }
 
+/// The uid that a process has.
+pub(super) fn uid_of(identity: Option<Identity>) -> u32 {
+    identity.map_or_else(|| rustix::process::geteuid().as_raw(), |identity| identity.uid)
+}
+
 impl Shared {
     /// The cgroup of one process, where there are any to be had.
-    fn group(&self, spec: &PluginSpec, dir: &PrivateDir) -> Result<Option<Group>, LaunchError> {
+    pub(super) fn group(
+        &self,
+        plugin: &PluginName,
+        sandbox: &SandboxSettings,
+        dir: &PrivateDir,
+    ) -> Result<Option<Group>, LaunchError> {
         let Some(groups) = &self.groups else { return Ok(None) };
         // The directory's name tells processes apart, the plugin's is for people.
-        let name = format!("{:.40}-{}", spec.name.as_str(), dir.name());
-        match (groups.make(&name, &spec.sandbox.limits), spec.sandbox.mode) {
+        let name = format!("{:.40}-{}", plugin.as_str(), dir.name());
+        match (groups.make(&name, &sandbox.limits), sandbox.mode) {
             (Ok(group), _) => Ok(Some(group)),
             (Err(error), Mode::Enforce) => Err(error.into()),
             (Err(error), Mode::BestEffort | Mode::Off) => {
-                tracing::warn!(plugin = %spec.name, %error, "it runs without a cgroup of its own");
+                tracing::warn!(%plugin, %error, "it runs without a cgroup of its own");
                 Ok(None)
             }
         }
+    }
+
+    /// The way to the key-values of a process, where somebody serves them: a socket that it is shown, whether it has a
+    /// jail or not.
+    fn state(
+        &self,
+        plugin: &PluginName,
+        dir: &PrivateDir,
+        identity: Option<Identity>,
+        view: Option<&mut View>,
+    ) -> Result<Option<Box<dyn Attached>>, LaunchError> {
+        let Some(sockets) = &self.settings.state else { return Ok(None) };
+        let socket = dir.listen_for_state(identity).map_err(LaunchError::Directory)?;
+        if let Some(view) = view {
+            let path = dir.state_path();
+            view.shown.push(Shown { at: path.clone(), from: path, access: Access::Connect, needed: true });
+        }
+        Ok(Some(sockets.attach(plugin, uid_of(identity), socket)))
     }
 
     pub(super) fn check(
@@ -114,23 +145,20 @@ impl Shared {
             }
             _ => None,
         };
-        let group = self.group(spec, &dir)?;
+        let view = isolation.as_mut().map(|isolation| &mut isolation.view);
+        let state = self.state(&spec.name, &dir, identity, view)?;
+        let group = self.group(&spec.name, &spec.sandbox, &dir)?;
         // Only our SDK knows of it, which speaks go-plugin's dialect; everybody else makes a socket as before.
         let handed = isolation.is_some() && spec.dialect != Dialect::OpenTalon;
         let listening = handed.then(|| dir.listen()).transpose().map_err(LaunchError::Directory)?;
         let program::Prepared { program, file, script: _, argv0, cwd, digest, view } = prepared;
+        let sockets = Sockets { listens: handed, proxied: proxy.is_some(), state: state.is_some() };
         let argv = std::iter::once(argv0).chain(spec.args.iter().map(Into::into)).collect();
         let jail = JailSpec {
             name: format!("{}/{instance}", spec.name),
             program,
             argv,
-            env: crate::environment::build(
-                spec,
-                &self.settings.env_allow_list,
-                &dir,
-                instance,
-                (handed, proxy.is_some()),
-            ),
+            env: crate::environment::build(spec, &self.settings.env_allow_list, &dir, instance, sockets),
             cwd: cwd.unwrap_or_else(|| dir.home_dir()),
             identity,
             limits: spec.sandbox.limits,
@@ -149,13 +177,12 @@ impl Shared {
         if let Some(private) = jailed.private {
             dir.enter(private);
         }
-        let uid = identity.map_or_else(|| rustix::process::geteuid().as_raw(), |identity| identity.uid);
         // From here on the process dies with its handle.
         let process = Process::new(
             jailed.monitor,
             jailed.pid,
-            uid,
-            Belongings { dir: dir.clone(), view, group, proxy },
+            uid_of(identity),
+            Belongings { dir: dir.clone(), view, group, proxy, state },
         )
         .map_err(LaunchError::Watch)?;
         let stdout = PipeReader::new(jailed.stdout).map_err(LaunchError::Watch)?;

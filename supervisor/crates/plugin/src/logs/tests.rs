@@ -13,6 +13,7 @@ fn settings(log_dir: Option<&Path>, log_limits: LogLimits) -> Settings {
         start_concurrency: 1,
         env_allow_list: Vec::new(),
         log_limits,
+        state: None,
     }
 }
 

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `l` | the listening socket that it is handed: there is no path that it could swap, and nobody else can have bound it. It tells us the path, which it learns from the kernel, so that the handshake reads as it would for a socket of its own |
 //! | `x` | its way to the supervisor's proxy; this one it is shown, at the same path |
+//! | `k` | its way to its key-values; it is shown this one, too |
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -18,6 +19,7 @@ use super::PrivateDir;
 /// Names that none of a plugin's own sockets has: those lie in directories of theirs.
 const LISTENING: &str = "l";
 const PROXY: &str = "x";
+const STATE: &str = "k";
 
 /// Connections that may wait to be accepted. One plugin makes, or is made, a handful at a time.
 const BACKLOG: i32 = 128;
@@ -52,6 +54,16 @@ impl PrivateDir {
     /// The path that the plugin finds it at.
     pub(crate) fn proxy_path(&self) -> PathBuf {
         self.path.join(PROXY)
+    }
+
+    /// Makes the socket for whoever serves the plugin its key-values to accept on, to which the plugin may connect.
+    pub(crate) fn listen_for_state(&self, plugin: Option<Identity>) -> io::Result<OwnedFd> {
+        self.bind(STATE, plugin)
+    }
+
+    /// The path that the plugin finds it at.
+    pub(crate) fn state_path(&self) -> PathBuf {
+        self.path.join(STATE)
     }
 
     /// A listening socket of ours, to which nobody else may connect but `plugin`.

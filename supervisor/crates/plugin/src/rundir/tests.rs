@@ -151,3 +151,52 @@ fn whatever_a_plugin_left_in_its_directory_goes_and_nothing_else() {
     assert!(!path.exists());
     assert!(outside.join("keep").exists());
 }
+
+#[test]
+fn nobody_else_may_look_into_the_data_directory() {
+    let dir = scratch();
+    for (own_uids, made, passes, open, fix) in [
+        (false, 0o700, &[0o700][..], &[0o710, 0o701, 0o711, 0o740, 0o720, 0o755, 0o777][..], "chmod 700"),
+        (
+            true,
+            0o711,
+            &[0o711, 0o710, 0o701, 0o700],
+            &[0o740, 0o720, 0o704, 0o702, 0o755, 0o777],
+            "chmod 711",
+        ),
+    ] {
+        let data = dir.path().join(format!("parent/data-{own_uids}"));
+        assert_eq!(prepare_data_dir(&data, own_uids).unwrap(), data.canonicalize().unwrap());
+        assert_eq!(data.metadata().unwrap().mode() & 0o7777, made);
+        let set = |mode| std::fs::set_permissions(&data, std::fs::Permissions::from_mode(mode)).unwrap();
+        for mode in passes {
+            set(*mode);
+            assert!(prepare_data_dir(&data, own_uids).is_ok(), "{mode:o}");
+        }
+        for mode in open {
+            set(*mode);
+            let text = prepare_data_dir(&data, own_uids).unwrap_err().to_string();
+            assert!(text.contains(&format!("run `{fix} {}`", data.display())), "{text}");
+            assert!(text.contains(&format!("StateDirectoryMode=0{made:o}")), "{text}");
+        }
+    }
+}
+
+#[test]
+fn the_socket_for_key_values_is_the_plugins_and_its_makers() {
+    let dir = scratch();
+    let runtime = prepared(&dir.path().join("run"));
+    let private = runtime.allocate(None).unwrap();
+    let _socket = private.listen_for_state(None).unwrap();
+    assert_eq!(private.state_path(), private.path().join("k"));
+    assert_eq!(private.state_path().metadata().unwrap().mode() & 0o777, 0o600);
+    std::os::unix::net::UnixStream::connect(private.state_path()).unwrap();
+    if !rustix::process::geteuid().is_root() {
+        println!("SKIPPED the rest: only root can give a socket to another group");
+        return;
+    }
+    let private = runtime.allocate(Some(Identity { uid: 4242, gid: 4242 })).unwrap();
+    let _socket = private.listen_for_state(Some(Identity { uid: 4242, gid: 4242 })).unwrap();
+    let stat = private.state_path().metadata().unwrap();
+    assert_eq!((stat.mode() & 0o777, stat.uid(), stat.gid()), (0o660, 0, 4242));
+}

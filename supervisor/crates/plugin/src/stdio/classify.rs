@@ -1,4 +1,4 @@
-//! How important a line is: told by hclog's JSON, by a level word at its front, or not at all.
+//! How important a line is: told by a logger's JSON (hclog's, tracing's), by a level word at its front, or not at all.
 
 use serde_json::{Map, Value};
 use talon_sanitize::{Raw, Sanitized};
@@ -20,7 +20,7 @@ impl Classifier {
             && let Ok(fields) = serde_json::from_str::<Map<String, Value>>(line)
         {
             let level = json_level(&fields).unwrap_or(Level::Info);
-            let text = hclog_text(&fields).unwrap_or_else(|| line.to_owned());
+            let text = json_text(&fields).unwrap_or_else(|| line.to_owned());
             return (level, Raw::from(text).line_within(max_bytes));
         }
         if line.starts_with("panic: ") || line.starts_with("fatal error: ") {
@@ -36,18 +36,25 @@ fn json_level(fields: &Map<String, Value>) -> Option<Level> {
     ["@level", "level", "severity"].iter().find_map(|key| level_word(fields.get(*key)?.as_str()?))
 }
 
-/// hclog's line as a person reads it; `None` if it is not one. Nothing is assumed about the types of values: a
-/// message that is no text leaves the line as it is.
-fn hclog_text(fields: &Map<String, Value>) -> Option<String> {
+/// What is no field of the message itself: by hclog's names, and by those of other loggers.
+const HCLOG: &[&str] = &["@message", "@level", "@timestamp", "@module"];
+const OTHERS: &[&str] = &["message", "level", "timestamp", "time", "target"];
+
+/// The line of a structured logger as a person reads it; `None` if it is not one. Nothing is assumed about the types of
+/// values: a message that is no text leaves the line as it is.
+fn json_text(fields: &Map<String, Value>) -> Option<String> {
     let mut text = String::new();
-    let message = fields.get("@message")?.as_str()?;
+    // Without a level it is an object that has a message, such as an answer.
+    let other = || fields.get("level").and_then(|_| fields.get("message")).map(|message| (message, OTHERS));
+    let (message, about) = fields.get("@message").map(|message| (message, HCLOG)).or_else(other)?;
+    let message = message.as_str()?;
     if let Some(module) = fields.get("@module").and_then(Value::as_str) {
         text.push_str(module);
         text.push_str(": ");
     }
     text.push_str(message);
     for (key, value) in fields {
-        if matches!(key.as_str(), "@message" | "@level" | "@timestamp" | "@module") {
+        if about.contains(&key.as_str()) {
             continue;
         }
         text.push(' ');

@@ -134,6 +134,7 @@ fn sink() -> LogSink {
         start_concurrency: 1,
         env_allow_list: Vec::new(),
         log_limits: LogLimits::default(),
+        state: None,
     };
     LogSink::new(&PluginName::new("p").unwrap(), &settings, Events::new())
 }

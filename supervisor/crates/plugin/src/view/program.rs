@@ -88,6 +88,18 @@ pub(crate) fn open(path: &Path) -> Result<(PathBuf, OpenProgram), ProgramError> 
     Ok((real, program))
 }
 
+/// Opens a program of our own, as [`open`] does: it has to be a native one, root's or ours.
+pub(crate) fn open_own(path: &Path) -> Result<(PathBuf, File), ProgramError> {
+    let (real, OpenProgram { file, kind }) = open(path)?;
+    let stat = fstat(&file).map_err(|e| ProgramError::Io { path: real.clone(), source: e.into() })?;
+    let problem = match kind {
+        Kind::Native if trust::is_roots_or_ours(&stat) => return Ok((real, file)),
+        Kind::Native => format!("uid {} owns it; run chown root on it", stat.st_uid),
+        Kind::Script => "it is a script, and Talon's own programs are none; reinstall Talon".to_owned(),
+    };
+    Err(ProgramError::Untrusted { path: real, problem })
+}
+
 /// Opens a program inside a view, whose content is checked already; its symlinks were, too.
 pub(crate) fn open_in_view(path: &Path) -> Result<OpenProgram, ProgramError> {
     let file = File::open(path).map_err(|source| ProgramError::Io { path: path.to_owned(), source })?;
@@ -154,6 +166,23 @@ mod tests {
         let pipe = dir.path().join("pipe");
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
         assert!(matches!(open(&pipe), Err(ProgramError::NoFile { .. })));
+    }
+
+    #[test]
+    fn a_program_of_our_own_is_native_and_roots_or_ours() {
+        assert!(open_own(Path::new("/proc/self/exe")).is_ok());
+        let dir = tempfile::tempdir().unwrap();
+        let script = file(dir.path(), "script", "#!/bin/sh\n", 0o755);
+        assert!(open_own(&script).unwrap_err().to_string().contains("it is a script"));
+        let theirs = file(dir.path(), "theirs", "\x7fELF", 0o755);
+        assert!(open_own(&theirs).is_ok());
+        if !rustix::process::geteuid().is_root() {
+            println!("SKIPPED: only root can give a file away");
+            return;
+        }
+        std::os::unix::fs::chown(&theirs, Some(4242), None).unwrap();
+        let error = open_own(&theirs).unwrap_err().to_string();
+        assert!(error.contains("uid 4242 owns it; run chown root"), "{error}");
     }
 
     #[test]

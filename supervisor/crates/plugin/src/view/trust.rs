@@ -2,6 +2,8 @@
 
 use rustix::fs::Stat;
 
+use crate::rundir::OVERFLOW_UID;
+
 /// Whether a mode bit is set; kept here because libc types the mode differently on each platform.
 fn has(stat: &Stat, bit: u32) -> bool {
     stat.st_mode & bit != 0
@@ -23,6 +25,16 @@ pub(crate) fn who_else_may_write(stat: &Stat) -> Option<String> {
         return Some(format!("members of group {} may write to it; run chmod g-w on it", stat.st_gid));
     }
     None
+}
+
+/// Whether this file is root's, our own, or of whoever owns the program that we are: for what has to be part of Talon
+/// itself. Who could have changed us need not change it.
+pub(crate) fn is_roots_or_ours(stat: &Stat) -> bool {
+    let uid = rustix::process::geteuid();
+    // Inside a user namespace everything of the outer system belongs to this uid, and nobody in there can be it.
+    let outside = stat.st_uid == OVERFLOW_UID && !uid.is_root();
+    let maker = rustix::fs::stat("/proc/self/exe").is_ok_and(|image| image.st_uid == stat.st_uid);
+    stat.st_uid == 0 || stat.st_uid == uid.as_raw() || outside || maker
 }
 
 /// Whether anybody may execute this file.

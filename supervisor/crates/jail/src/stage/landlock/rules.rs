@@ -121,7 +121,7 @@ fn grants(isolation: &Isolation, private_root: bool) -> Vec<Grant<'_>> {
             allowed: match shown.access {
                 Access::Read => Allowed::Read,
                 Access::Execute => Allowed::Execute,
-                Access::Write => Allowed::Write,
+                Access::Write | Access::Connect => Allowed::Write,
             },
             links: false,
             needed: shown.needed,

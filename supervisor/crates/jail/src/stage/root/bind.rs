@@ -52,7 +52,10 @@ pub(super) fn program(tree: &Tree, at: &Path, file: &File, inside: bool) -> Resu
 fn attributes(access: Access) -> MountAttrFlags {
     let always = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
     match access {
-        Access::Read => always | MountAttrFlags::MOUNT_ATTR_RDONLY | MountAttrFlags::MOUNT_ATTR_NOEXEC,
+        // Connecting writes to no file system.
+        Access::Read | Access::Connect => {
+            always | MountAttrFlags::MOUNT_ATTR_RDONLY | MountAttrFlags::MOUNT_ATTR_NOEXEC
+        }
         Access::Execute => always | MountAttrFlags::MOUNT_ATTR_RDONLY,
         Access::Write => always | MountAttrFlags::MOUNT_ATTR_NOEXEC,
     }

@@ -1,0 +1,108 @@
+//! From a service's spec to its running program: the same jail as a plugin's, and no handshake.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use talon_jail::{Given, Group, JailSpec, Mode, Program};
+use tokio::time::timeout;
+
+use super::attempt::LAST_NEWS;
+use super::error::LaunchError;
+use super::process::{Belongings, Process};
+use super::spawn::uid_of;
+use super::{Launcher, Shared, isolation, joined};
+use crate::discover::CheckError;
+use crate::logs::{LogSink, Stream};
+use crate::seam::StartedService;
+use crate::service::ServiceSpec;
+use crate::stdio::{LastWords, PipeReader, Scribe, Splitter};
+use crate::view::program;
+
+/// How long its jail may take: a thousand times what it needs. On a machine that is so busy it is given up until the next
+/// try. A stop that comes meanwhile waits for it, too.
+const SPAWN_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A program that was just started.
+struct Spawned {
+    process: Process,
+    control: OwnedFd,
+    stdout: PipeReader,
+    stderr: PipeReader,
+    report: talon_jail::Report,
+}
+
+impl Launcher {
+    /// Starts a service. On an error nothing is left behind.
+    pub(crate) async fn service(
+        &self,
+        spec: &ServiceSpec,
+        logs: &LogSink,
+    ) -> Result<StartedService, LaunchError> {
+        let (shared, spec) = (self.shared.clone(), spec.clone());
+        // Run to its end even if this future is dropped meanwhile; the process then dies with the result.
+        let spawned = tokio::task::spawn_blocking(move || shared.spawn_service(&spec)).await;
+        let Spawned { process, control, stdout, stderr, report } = joined(spawned)?;
+        let last_words = LastWords::default();
+        let drain = |reader: PipeReader, stream| {
+            let scribe = Scribe::new(logs.clone(), 0, stream, last_words.clone());
+            tokio::spawn(reader.drain(Splitter::new(logs.line_bytes()), scribe, process.gone_signal()))
+        };
+        let drained = [drain(stdout, Stream::Stdout), drain(stderr, Stream::Stderr)];
+        let words = async move {
+            let _ = timeout(LAST_NEWS, futures_util::future::join_all(drained)).await;
+            last_words.get()
+        };
+        Ok(StartedService { process: Arc::new(process), control, report, words: words.boxed() })
+    }
+}
+
+impl Shared {
+    /// Blocking.
+    fn spawn_service(&self, spec: &ServiceSpec) -> Result<Spawned, LaunchError> {
+        let identity = spec.home.identity;
+        if self.identities.is_some() && identity.is_none() && spec.sandbox.mode == Mode::Enforce {
+            return Err(LaunchError::NoUid);
+        }
+        let (path, file) = program::open_own(&spec.program).map_err(CheckError::from)?;
+        let dir = Arc::new(self.runtime.allocate(identity).map_err(LaunchError::Directory)?);
+        let own = [self.runtime.path(), self.data_dir.as_path()];
+        let isolation = isolation::of_service(spec, &path, &dir, &own)?;
+        let group = self.group(&spec.name, &spec.sandbox, &dir)?;
+        let (control, stdin) = talon_control::pair().map_err(LaunchError::Watch)?;
+        let jail = JailSpec {
+            name: spec.name.to_string(),
+            program: Program::Descriptor,
+            argv: std::iter::once(path.into()).chain(spec.args.iter().map(Into::into)).collect(),
+            env: crate::environment::of_service(&self.settings.env_allow_list, &dir),
+            cwd: dir.home_dir(),
+            identity,
+            limits: spec.sandbox.limits,
+            mode: spec.sandbox.mode,
+            isolation,
+        };
+        let given = Given {
+            program: Some(file.as_fd()),
+            stdin: Some(stdin.as_fd()),
+            group: group.as_ref().map(Group::procs),
+        };
+        let jailed = talon_jail::spawn(&self.stage, &jail, &given, SPAWN_TIMEOUT)?;
+        // From now on only the service has it, so that its end is seen.
+        drop(stdin);
+        if let Some(private) = jailed.private {
+            dir.enter(private);
+        }
+        // From here on the process dies with its handle.
+        let process = Process::new(
+            jailed.monitor,
+            jailed.pid,
+            uid_of(identity),
+            Belongings { dir, view: None, group, proxy: None, state: None },
+        )
+        .map_err(LaunchError::Watch)?;
+        let stdout = PipeReader::new(jailed.stdout).map_err(LaunchError::Watch)?;
+        let stderr = PipeReader::new(jailed.stderr).map_err(LaunchError::Watch)?;
+        Ok(Spawned { process, control, stdout, stderr, report: jailed.report })
+    }
+}

@@ -1,0 +1,154 @@
+//! Keeps one service running.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+
+use talon_sanitize::{Sanitized, inert};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::{Link, ServiceSpec, Shared};
+use crate::lifecycle::backoff::{self, Jitter};
+use crate::lifecycle::reason::{bounded, span};
+use crate::lifecycle::tally::Tally;
+use crate::logs::{Level, LogSink};
+use crate::seam::{Launch, ProcessHandle};
+use crate::snapshot::not_enforced;
+
+/// Ends within this time make the waits longer. Five minutes, as plugins have by default: whoever ran for longer is
+/// started again after the first, shortest wait.
+const RESTART_WINDOW: Duration = Duration::from_secs(300);
+
+/// Ends that are counted: twice as many as there are doublings from a millisecond to an hour. More make no wait longer.
+const MAX_COUNTED: u32 = 44;
+
+/// How long a killed process may take to go before a stop leaves it to its monitor.
+const KILL_WAIT: Duration = Duration::from_secs(5);
+
+/// The number by which its lines are told: there is one process of it.
+const INSTANCE: u32 = 0;
+
+pub(super) struct Driver {
+    pub(super) launcher: Arc<dyn Launch>,
+    pub(super) spec: ServiceSpec,
+    pub(super) link: Arc<dyn Link>,
+    pub(super) logs: LogSink,
+    pub(super) shared: Arc<Shared>,
+    pub(super) stop: CancellationToken,
+}
+
+impl Driver {
+    /// Until it is stopped.
+    pub(super) async fn run(self) {
+        let epoch = Instant::now();
+        let random = RandomState::new();
+        let mut tally = Tally::new(RESTART_WINDOW, MAX_COUNTED);
+        for start in 0_u64.. {
+            if self.stop.is_cancelled() {
+                return;
+            }
+            self.shared.status().restarts = start;
+            let how = bounded(self.once().await);
+            let again_in = (!self.stop.is_cancelled()).then(|| {
+                let ends = tally.record(epoch.elapsed());
+                let jitter = Jitter(u32::try_from(random.hash_one(start) >> 32).unwrap_or_default());
+                backoff::wait(self.spec.backoff_initial, self.spec.backoff_max, ends, jitter)
+            });
+            self.tell(how, again_in);
+            let Some(wait) = again_in else { return };
+            if self.stop.run_until_cancelled(sleep(wait)).await.is_none() {
+                return;
+            }
+        }
+    }
+
+    /// From a start to the end, after which nothing of it is left. Says how it ended.
+    async fn once(&self) -> Sanitized {
+        // Bounded by itself. A stop that comes meanwhile finds the process, and ends it as any other.
+        let started = match self.launcher.service(&self.spec, &self.logs).await {
+            Ok(started) => started,
+            Err(refusal) => return inert!("could not be started: {}", refusal.cause),
+        };
+        let process = started.process;
+        let (pid, uid) = (process.pid(), process.uid());
+        self.note_start(pid, uid, &started.report);
+        self.link.started(started.control, pid, uid);
+        let exit = tokio::select! {
+            biased;
+            exit = process.exited() => exit,
+            () = self.stop.cancelled() => self.end(&*process).await,
+            () = self.shared.replace.notified() => {
+                process.kill_all();
+                process.exited().await
+            }
+        };
+        {
+            let mut status = self.shared.status();
+            (status.running, status.pid) = (false, None);
+        }
+        // What it started goes, too, before another has its home.
+        process.kill_all();
+        self.clear(&*process).await;
+        match started.words.await {
+            // One that was asked to end has said all that there is to say in its log.
+            Some(words) if !self.stop.is_cancelled() => {
+                inert!("ended with {}; its last words: {}", exit, words)
+            }
+            _ => inert!("ended with {}", exit),
+        }
+    }
+
+    /// Waits until nothing of it is left; while it is to be stopped, not for ever.
+    async fn clear(&self, process: &dyn ProcessHandle) {
+        let bound = async {
+            self.stop.cancelled().await;
+            sleep(KILL_WAIT).await;
+        };
+        tokio::select! {
+            biased;
+            () = process.gone() => {}
+            () = bound => tracing::error!(
+                service = %self.spec.name, pid = process.pid(), "still there after SIGKILL; left to its monitor"
+            ),
+        }
+    }
+
+    /// Ends it, politely first.
+    async fn end(&self, process: &dyn ProcessHandle) -> Sanitized {
+        let grace = *self.shared.grace();
+        self.link.stopping();
+        if let Ok(exit) = timeout(grace, process.exited()).await {
+            return exit;
+        }
+        process.terminate();
+        if let Ok(exit) = timeout(grace, process.exited()).await {
+            return exit;
+        }
+        process.kill_all();
+        timeout(KILL_WAIT, process.exited()).await.unwrap_or_else(|_| "no word after SIGKILL".into())
+    }
+
+    fn note_start(&self, pid: u32, uid: u32, report: &talon_jail::Report) {
+        self.logs.note(INSTANCE, Level::Info, format!("started as pid {pid}, uid {uid}"));
+        let lacking = not_enforced(report);
+        let mut status = self.shared.status();
+        for text in lacking.iter().filter(|text| !status.not_enforced.contains(text)) {
+            self.logs.note(INSTANCE, Level::Warn, inert!("not enforced: {}", text));
+        }
+        (status.pid, status.uid, status.running) = ((pid != 0).then_some(pid), uid, true);
+        status.not_enforced = lacking;
+    }
+
+    fn tell(&self, how: Sanitized, again_in: Option<Duration>) {
+        match again_in {
+            Some(wait) => {
+                let text = inert!("{}; it is started again in {}", how, span(wait));
+                self.logs.note(INSTANCE, Level::Error, text);
+            }
+            None => self.logs.note(INSTANCE, Level::Info, how.clone()),
+        }
+        self.shared.status().last_end = Some(how.clone());
+        self.link.ended(&how, again_in);
+    }
+}

@@ -1,0 +1,143 @@
+//! Where a service keeps what has to stay: `<data_dir>/<name>`, its own and nobody else's.
+
+use std::io;
+use std::ops::RangeInclusive;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Dir, Gid, Mode, Uid, fchmod, fchown, fstat};
+use rustix::io::Errno;
+use talon_jail::Identity;
+
+use crate::identity::{Identities, IdentityError, may_change_uid};
+use crate::name::PluginName;
+use crate::rundir::{open_dir, prepare_data_dir};
+use crate::settings::SetupError;
+
+const MODE: u32 = 0o700;
+
+/// A directory below the data directory, and who it belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Home {
+    /// Its path, without symlinks.
+    pub dir: PathBuf,
+    /// Whose it is; `None` where it is ours, because services run with our uid.
+    pub identity: Option<Identity>,
+}
+
+impl Home {
+    /// Makes `<data_dir>/<below>` for the service `name` with mode 0700, or checks the one that is there; makes and checks
+    /// the data directory, too. Its owner has the uid of `uid_range` that is the name's for good (`identities.json`);
+    /// without a range, and where we may give nothing away, it is ours. Blocking.
+    ///
+    /// `below` is one plain name.
+    ///
+    /// # Errors
+    /// [`SetupError`]: [`SetupError::Exposed`] for a directory that others may look into, or that is another's; it says what
+    /// to run.
+    pub fn prepare(
+        data_dir: &Path,
+        name: &PluginName,
+        below: &str,
+        uid_range: Option<RangeInclusive<u32>>,
+    ) -> Result<Self, SetupError> {
+        debug_assert!(!below.is_empty() && !below.starts_with('.') && !below.contains('/'), "{below}");
+        let data_dir = prepare_data_dir(data_dir, uid_range.is_some())?;
+        let identity = match uid_range {
+            Some(range) if may_change_uid() => Some(identity(&data_dir, range, name)?),
+            _ => None,
+        };
+        let dir = data_dir.join(below);
+        prepare(&dir, identity)?;
+        Ok(Self { dir, identity })
+    }
+}
+
+fn identity(data_dir: &Path, range: RangeInclusive<u32>, name: &PluginName) -> Result<Identity, SetupError> {
+    Identities::open(data_dir, range)?.of(name).map_err(|error| match error {
+        IdentityError::Io { path, source } => SetupError::Io { what: "write", path, source },
+        IdentityError::Damaged { path, problem } => SetupError::Identities { path, problem },
+        error @ IdentityError::Exhausted { .. } => {
+            SetupError::Setting { setting: "sandbox.uid_range", problem: error.to_string() }
+        }
+    })
+}
+
+fn prepare(dir: &Path, identity: Option<Identity>) -> Result<(), SetupError> {
+    let io_error =
+        |what: &'static str, source: io::Error| SetupError::Io { what, path: dir.to_owned(), source };
+    let made = match std::fs::DirBuilder::new().mode(MODE).create(dir) {
+        Ok(()) => true,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
+        Err(error) => return Err(io_error("create", error)),
+    };
+    let fd = match open_dir(dir) {
+        Ok(fd) => fd,
+        Err(Errno::LOOP | Errno::NOTDIR) => {
+            let problem = "it is no directory (a symbolic link to one will not do)".to_owned();
+            return Err(SetupError::Untrusted { path: dir.to_owned(), problem });
+        }
+        Err(Errno::ACCESS) => {
+            let stat = rustix::fs::stat(dir).map_err(|e| io_error("look at", e.into()))?;
+            return Err(anothers(dir, stat.st_uid, identity));
+        }
+        Err(error) => return Err(io_error("open", error.into())),
+    };
+    if made {
+        // Whatever the umask took away.
+        fchmod(&fd, Mode::from_raw_mode(MODE)).map_err(|e| io_error("chmod", e.into()))?;
+    }
+    let stat = fstat(&fd).map_err(|e| io_error("look at", e.into()))?;
+    if stat.st_mode & 0o077 != 0 {
+        return Err(SetupError::Exposed {
+            path: dir.to_owned(),
+            problem: format!(
+                "may be used by others than its owner (its mode is {:04o})",
+                stat.st_mode & 0o7777
+            ),
+            command: format!("chmod 700 {}", dir.display()),
+            hint: "",
+        });
+    }
+    let own = rustix::process::geteuid().as_raw();
+    let owner = identity.map_or(own, |identity| identity.uid);
+    if stat.st_uid == owner {
+        return Ok(());
+    }
+    match identity {
+        // Just made, or by one of us that did not come further.
+        Some(identity) if stat.st_uid == own && is_empty(&fd).map_err(|e| io_error("read", e))? => {
+            fchown(&fd, Some(Uid::from_raw(identity.uid)), Some(Gid::from_raw(identity.gid)))
+                .map_err(|e| io_error("chown", e.into()))
+        }
+        _ => Err(anothers(dir, stat.st_uid, identity)),
+    }
+}
+
+fn anothers(dir: &Path, uid: u32, identity: Option<Identity>) -> SetupError {
+    let (owner, group) = identity.map_or_else(
+        || (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw()),
+        |identity| (identity.uid, identity.gid),
+    );
+    SetupError::Exposed {
+        path: dir.to_owned(),
+        problem: format!("belongs to uid {uid}, and uid {owner} is to use it"),
+        command: format!("chown -R {owner}:{group} {}", dir.display()),
+        hint: " as root, if what is in it is Talon's",
+    }
+}
+
+fn is_empty(fd: &OwnedFd) -> io::Result<bool> {
+    for entry in Dir::read_from(fd)? {
+        let entry = entry?;
+        if entry.file_name() != c"." && entry.file_name() != c".." {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+#[path = "home_tests.rs"]
+mod tests;
