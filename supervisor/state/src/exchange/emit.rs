@@ -1,0 +1,237 @@
+//! YAML as it is written: one form for each value, for ever.
+//!
+//! The files are compared byte by byte, kept in version control, and written record by record, so the form is settled
+//! here and not by the release of a library. It is a small part of YAML: block collections, plain words, literal blocks
+//! for what has several lines, and double quotes with escapes for all that any reader, of YAML 1.1 or 1.2, could take
+//! for something else.
+
+use std::fmt::Write as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use super::limits::{BASE64_LINE, MAX_SIMPLE_KEY};
+
+/// A growing text.
+#[derive(Debug, Default)]
+pub(super) struct Yaml {
+    out: String,
+    indent: usize,
+    /// The next line begins an item of a list.
+    dash: bool,
+}
+
+impl Yaml {
+    /// What was written since the last time.
+    pub(super) fn take(&mut self) -> String {
+        std::mem::take(&mut self.out)
+    }
+
+    /// A key whose value stands in the lines that `inner` writes.
+    pub(super) fn map(&mut self, key: &str, inner: impl FnOnce(&mut Self)) {
+        self.key(key);
+        self.out.push('\n');
+        self.indent += 2;
+        inner(self);
+        self.indent -= 2;
+    }
+
+    /// An item of a list, whose keys `inner` writes: at least one.
+    pub(super) fn item(&mut self, inner: impl FnOnce(&mut Self)) {
+        self.indent += 2;
+        self.dash = true;
+        inner(self);
+        self.indent -= 2;
+    }
+
+    /// An item of a list below the key that was just written.
+    pub(super) fn nested_item(&mut self, inner: impl FnOnce(&mut Self)) {
+        self.indent += 2;
+        self.item(inner);
+        self.indent -= 2;
+    }
+
+    /// A key and a text.
+    pub(super) fn text(&mut self, key: &str, text: &str) {
+        self.key(key);
+        self.scalar(text);
+    }
+
+    /// A key and what is written without quotes: a number, a time, an id.
+    pub(super) fn bare(&mut self, key: &str, value: impl std::fmt::Display) {
+        self.key(key);
+        self.write(format_args!(" {value}\n"));
+    }
+
+    /// A key and bytes: as a text, if they are one.
+    pub(super) fn bytes(&mut self, key: &str, bytes: &[u8]) {
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            return self.text(key, text);
+        }
+        self.key(key);
+        self.out.push_str(" !!binary |\n");
+        let encoded = STANDARD.encode(bytes);
+        let mut rest = encoded.as_str();
+        while !rest.is_empty() {
+            let (line, more) = rest.split_at(rest.len().min(BASE64_LINE));
+            self.spaces(self.indent + 2);
+            self.out.push_str(line);
+            self.out.push('\n');
+            rest = more;
+        }
+    }
+
+    /// A key and whatever JSON can say.
+    pub(super) fn json(&mut self, key: &str, value: &Value) {
+        self.key(key);
+        self.value(value);
+    }
+
+    /// A key without its value.
+    pub(super) fn key(&mut self, key: &str) {
+        self.line();
+        let written = if plain(key) { key.to_owned() } else { quoted(key) };
+        if written.chars().count() > MAX_SIMPLE_KEY {
+            self.write(format_args!("? {written}\n"));
+            self.spaces(self.indent);
+        } else {
+            self.out.push_str(&written);
+        }
+        self.out.push(':');
+    }
+
+    /// Ends a line that has only a key.
+    pub(super) fn raw(&mut self, rest: &str) {
+        self.out.push_str(rest);
+    }
+
+    fn value(&mut self, value: &Value) {
+        match value {
+            Value::String(text) => self.scalar(text),
+            Value::Array(items) if !items.is_empty() => {
+                self.out.push('\n');
+                for item in items {
+                    self.listed(item);
+                }
+            }
+            Value::Object(fields) if !fields.is_empty() => {
+                self.out.push('\n');
+                self.indent += 2;
+                fields.iter().for_each(|(key, value)| self.json(key, value));
+                self.indent -= 2;
+            }
+            Value::Array(_) => self.out.push_str(" []\n"),
+            Value::Object(_) => self.out.push_str(" {}\n"),
+            Value::Null | Value::Bool(_) | Value::Number(_) => self.write(format_args!(" {value}\n")),
+        }
+    }
+
+    fn listed(&mut self, item: &Value) {
+        match item {
+            Value::Object(fields) if !fields.is_empty() => {
+                self.nested_item(|yaml| fields.iter().for_each(|(key, value)| yaml.json(key, value)));
+            }
+            _ => {
+                self.indent += 2;
+                self.line();
+                self.out.push('-');
+                self.value(item);
+                self.indent -= 2;
+            }
+        }
+    }
+
+    fn scalar(&mut self, text: &str) {
+        if plain(text) {
+            return self.write(format_args!(" {text}\n"));
+        }
+        if !literal(text) {
+            return self.write(format_args!(" {}\n", quoted(text)));
+        }
+        self.out.push_str(if text.ends_with('\n') { " |\n" } else { " |-\n" });
+        for line in text.strip_suffix('\n').unwrap_or(text).split('\n') {
+            if !line.is_empty() {
+                self.spaces(self.indent + 2);
+                self.out.push_str(line);
+            }
+            self.out.push('\n');
+        }
+    }
+
+    fn line(&mut self) {
+        if std::mem::take(&mut self.dash) {
+            self.spaces(self.indent - 2);
+            self.out.push_str("- ");
+        } else {
+            self.spaces(self.indent);
+        }
+    }
+
+    fn spaces(&mut self, count: usize) {
+        self.out.extend(std::iter::repeat_n(' ', count));
+    }
+
+    fn write(&mut self, what: std::fmt::Arguments<'_>) {
+        // A String takes everything.
+        let _written = self.out.write_fmt(what);
+    }
+}
+
+/// What some reader of YAML takes for a truth value, for nothing or for a number.
+const MEANING: &[&str] = &["y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf"];
+
+/// Whether a text can stand as it is. Only what looks like words may: it begins with a letter, so it is no number, no
+/// date and no sign of YAML's.
+fn plain(text: &str) -> bool {
+    let inner = |c: char| {
+        c.is_alphanumeric() || matches!(c, ' ' | '_' | '-' | '.' | '/' | '@' | '+' | ',' | '(' | ')')
+    };
+    text.chars().next().is_some_and(char::is_alphabetic)
+        && text.chars().all(inner)
+        && !text.ends_with(' ')
+        && !MEANING.iter().any(|word| text.eq_ignore_ascii_case(word))
+}
+
+/// Whether a text reads the same from a literal block everywhere: several lines, none of them strange.
+fn literal(text: &str) -> bool {
+    text.contains('\n')
+        && !text.starts_with([' ', '\t', '\n'])
+        && !text.ends_with("\n\n")
+        && text.chars().all(|c| c == '\n' || c == '\t' || printable(c))
+        && text.split('\n').all(|line| line.is_empty() || !line.trim().is_empty())
+}
+
+/// Whether a character may stand in a file by itself.
+fn printable(c: char) -> bool {
+    !c.is_control()
+        && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}')
+        && !matches!(u32::from(c) & 0xffff, 0xfffe | 0xffff)
+}
+
+fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            '\0' => out.push_str("\\0"),
+            c if printable(c) => out.push(c),
+            c => {
+                let code = u32::from(c);
+                // A String takes everything.
+                let _written = match code {
+                    0..=0xff => write!(out, "\\x{code:02x}"),
+                    0x100..=0xffff => write!(out, "\\u{code:04x}"),
+                    _ => write!(out, "\\U{code:08x}"),
+                };
+            }
+        }
+    }
+    out.push('"');
+    out
+}

@@ -1,0 +1,224 @@
+//! Out of a store: files, in chunks, as fast as they are taken.
+
+use talon_proto::state::{
+    ExportChunk, ExportDone, ExportEnd, ExportFile, ExportPlanned, Layers, export_chunk::What,
+};
+use talon_store::{Error, Message, PluginId, Session, SessionId, Store};
+use tokio::sync::mpsc;
+
+use super::emit::Yaml;
+use super::limits::CHUNK_BYTES;
+use super::{layout, memories, messages, sessions, source};
+
+/// Why an export ended before it was done.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExportError {
+    /// The store could not be read.
+    #[error("the state cannot be read")]
+    Store(#[from] Error),
+    /// Whoever wanted it has gone.
+    #[error("nobody takes the export any more")]
+    Gone,
+    /// A session was deleted after a part of it was written.
+    #[error("session {0} was deleted while it was exported; export again")]
+    Deleted(SessionId),
+    /// Neither or both kinds of state were asked for.
+    #[error("an export is of the key-values or of the conversations")]
+    NoLayers,
+}
+
+/// Writes everything of the opened layers to `to`: first how many files there will be, then the files. A file and its
+/// records are as they were at one moment; several files are not of the same. Nothing is held but a page of records.
+///
+/// # Errors
+/// [`ExportError`]. What was sent before is not complete then, and `done` was not among it.
+pub async fn export(store: &Store, layers: Layers, to: mpsc::Sender<ExportChunk>) -> Result<(), ExportError> {
+    let mut out = Out { to, buffer: Vec::new(), files: 0, records: 0 };
+    match layers {
+        Layers::KeyValues => key_values(store, &mut out).await?,
+        Layers::Conversations => conversations(store, &mut out).await?,
+        Layers::Unspecified => return Err(ExportError::NoLayers),
+    }
+    let done = ExportDone { files: out.files, records: out.records };
+    out.send(What::Done(done)).await
+}
+
+async fn key_values(store: &Store, out: &mut Out) -> Result<(), ExportError> {
+    let store = store.key_values();
+    let mut plugins: Vec<PluginId> = Vec::new();
+    let mut after = None;
+    loop {
+        // Ids are short and plugins are few, so their list may stand in memory.
+        let page = source::plugins(&*store, after).await?;
+        plugins.extend(page.items.into_iter().filter(|(_, usage)| usage.keys > 0).map(|(plugin, _)| plugin));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    out.send(What::Planned(ExportPlanned { files: plugins.len() as u64 })).await?;
+    for plugin in plugins {
+        let mut file = File::new(layout::plugin(&plugin));
+        let mut after = None;
+        loop {
+            let page = source::entries(&*store, &plugin, after).await?;
+            for entry in page.items {
+                file.yaml.bytes(entry.key.as_str(), &entry.value);
+                file.record(out).await?;
+            }
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        file.end(out).await?;
+    }
+    Ok(())
+}
+
+async fn conversations(store: &Store, out: &mut Out) -> Result<(), ExportError> {
+    let (sessions, memory) = (store.sessions(), store.memory());
+    let mut files = u64::from(!source::memories(&*memory, None).await?.items.is_empty());
+    let mut after = None;
+    loop {
+        let page = source::sessions(&*sessions, after).await?;
+        files += page.items.len() as u64;
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    out.send(What::Planned(ExportPlanned { files })).await?;
+    let mut after = None;
+    loop {
+        let page = source::sessions(&*sessions, after).await?;
+        for listed in page.items {
+            // It may be an hour since the page was read.
+            if let Some(session) = sessions.get(listed.id).await? {
+                conversation(&*sessions, &session, out).await?;
+            }
+        }
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    let mut file = File::new(layout::MEMORIES.to_owned());
+    let mut after = None;
+    loop {
+        let page = source::memories(&*memory, after).await?;
+        for memory in page.items {
+            memories::write(&mut file.yaml, &memory);
+            file.record(out).await?;
+        }
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    file.end(out).await
+}
+
+async fn conversation(
+    store: &dyn talon_store::Sessions,
+    session: &Session,
+    out: &mut Out,
+) -> Result<(), ExportError> {
+    let mut file = File::new(layout::session(session.id));
+    sessions::write_head(&mut file.yaml, session);
+    file.yaml.key("messages");
+    let mut any = false;
+    let mut after = None;
+    loop {
+        let page = match source::messages(store, session.id, after).await {
+            // Deleted before anything of it was sent: then there is no such file.
+            Err(Error::NoSession(_)) if !file.begun => return Ok(()),
+            Err(Error::NoSession(id)) => return Err(ExportError::Deleted(id)),
+            page => page?,
+        };
+        for message in page.items {
+            let Some(message) = as_of(session, message) else { continue };
+            file.yaml.raw(if any { "" } else { "\n" });
+            any = true;
+            messages::write(&mut file.yaml, &message);
+            file.flow(out).await?;
+        }
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    file.yaml.raw(if any { "" } else { " []\n" });
+    file.record(out).await?;
+    file.end(out).await
+}
+
+/// The message as it was when the session was read: a log only grows, so what has a later number is younger.
+fn as_of(session: &Session, mut message: Message) -> Option<Message> {
+    message.replaced_by = message.replaced_by.filter(|summary| *summary < session.next_sequence);
+    (message.sequence < session.next_sequence).then_some(message)
+}
+
+/// One file. It begins with its first bytes: what is empty is no file.
+struct File {
+    path: String,
+    yaml: Yaml,
+    begun: bool,
+    records: u64,
+}
+
+impl File {
+    fn new(path: String) -> Self {
+        Self { path, yaml: Yaml::default(), begun: false, records: 0 }
+    }
+
+    /// Counts what was just written as one record.
+    async fn record(&mut self, out: &mut Out) -> Result<(), ExportError> {
+        self.records += 1;
+        self.flow(out).await
+    }
+
+    /// Sends what makes whole chunks.
+    async fn flow(&mut self, out: &mut Out) -> Result<(), ExportError> {
+        if !self.begun {
+            self.begun = true;
+            out.files += 1;
+            out.send(What::Begin(ExportFile { path: self.path.clone() })).await?;
+        }
+        out.buffer.extend_from_slice(self.yaml.take().as_bytes());
+        while out.buffer.len() >= CHUNK_BYTES {
+            let rest = out.buffer.split_off(CHUNK_BYTES);
+            let chunk = std::mem::replace(&mut out.buffer, rest);
+            out.send(What::Data(chunk)).await?;
+        }
+        Ok(())
+    }
+
+    async fn end(mut self, out: &mut Out) -> Result<(), ExportError> {
+        if !self.begun {
+            return Ok(());
+        }
+        self.flow(out).await?;
+        if !out.buffer.is_empty() {
+            let rest = std::mem::take(&mut out.buffer);
+            out.send(What::Data(rest)).await?;
+        }
+        out.records += self.records;
+        out.send(What::End(ExportEnd { records: self.records })).await
+    }
+}
+
+struct Out {
+    to: mpsc::Sender<ExportChunk>,
+    /// Less than a chunk.
+    buffer: Vec<u8>,
+    files: u64,
+    records: u64,
+}
+
+impl Out {
+    async fn send(&self, what: What) -> Result<(), ExportError> {
+        self.to.send(ExportChunk { what: Some(what) }).await.map_err(|_| ExportError::Gone)
+    }
+}

@@ -1,0 +1,307 @@
+//! Into a store: a file after the other, a record after the other, and a report of each that was refused.
+
+use talon_proto::state::{
+    ImportCounts, ImportDone, ImportRefused, ImportReport, ImportedFile, Layers, import_report::What,
+};
+use talon_store::{Error, PluginId, Store, Timestamp};
+use tokio::sync::mpsc;
+
+use super::keep::{Keep, Outcome, Writes};
+use super::layout::Place;
+use super::left_out::LeftOut;
+use super::limits::{MAX_FILE_BYTES, MAX_RECORDS, READ_AHEAD, SHOWN_PATH_CHARS};
+use super::node::{Mark, Problem};
+use super::read::{self, Item, Shape};
+use super::sessions::Reading;
+use super::shown::{shown, shown_within};
+use super::{entries, memories, messages};
+
+/// Why an import cannot go on. A record that is wrong is no reason: that is reported.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ImportStopped {
+    /// The store cannot be used. What was imported until now is kept, and importing again goes on from there.
+    #[error(
+        "the state cannot be written; what was imported so far is kept, and importing again goes on from there"
+    )]
+    Store(#[from] Error),
+    /// Nobody takes the reports any more.
+    #[error("nobody takes the import's reports any more")]
+    Gone,
+}
+
+/// Takes in files, one after the other.
+#[derive(Debug)]
+pub struct Importer {
+    layers: Layers,
+    keep: Keep,
+    files: u64,
+    counts: ImportCounts,
+}
+
+impl Importer {
+    /// An import into the layers that `store` was opened for. With `dry_run` nothing is changed, and the reports say
+    /// what would be.
+    #[must_use]
+    pub fn new(store: Store, layers: Layers, dry_run: bool) -> Self {
+        Self { layers, keep: Keep::new(store, dry_run), files: 0, counts: ImportCounts::default() }
+    }
+
+    /// Takes in one file. Sends a report for each record that is refused, then one for the file.
+    ///
+    /// # Errors
+    /// [`ImportStopped`]; the file may then be there in part.
+    pub async fn file(
+        &mut self,
+        path: &str,
+        bytes: Vec<u8>,
+        to: &mpsc::Sender<ImportReport>,
+    ) -> Result<(), ImportStopped> {
+        let mut report = Report::of(path, to);
+        match Place::of(path) {
+            Ok(place) if place.layers() != self.layers => {
+                let whose = match place {
+                    Place::Plugin(_) => "the plugins' key-values, which are not what is open here",
+                    _ => "the conversations and memories, which are not what is open here",
+                };
+                report
+                    .refuse("", Problem { at: Mark::default(), reason: format!("belongs to {whose}") })
+                    .await?;
+            }
+            Ok(Place::Plugin(plugin)) => self.plugin(plugin, bytes, &mut report).await?,
+            Ok(Place::Memories) => self.memories(bytes, &mut report).await?,
+            Ok(Place::Session(stem)) => self.session(&stem, bytes, &mut report).await?,
+            Err(reason) => report.refuse("", Problem { at: Mark::default(), reason }).await?,
+        }
+        self.finish(report).await
+    }
+
+    /// Refuses a file of more than [`MAX_FILE_BYTES`], of which nothing is read, and reports on it as on any other.
+    ///
+    /// # Errors
+    /// [`ImportStopped::Gone`].
+    pub async fn too_large(
+        &mut self,
+        path: &str,
+        to: &mpsc::Sender<ImportReport>,
+    ) -> Result<(), ImportStopped> {
+        let mut report = Report::of(path, to);
+        let reason = format!(
+            "the file is larger than {MAX_FILE_BYTES} bytes, the most that is read, and nothing of it was imported: \
+             spread its records over several imports"
+        );
+        report.refuse("", Problem { at: Mark::default(), reason }).await?;
+        self.finish(report).await
+    }
+
+    async fn finish(&mut self, report: Report<'_>) -> Result<(), ImportStopped> {
+        self.files += 1;
+        self.counts.imported += report.counts.imported;
+        self.counts.unchanged += report.counts.unchanged;
+        self.counts.refused += report.counts.refused;
+        let file = ImportedFile { path: report.path.clone(), counts: Some(report.counts) };
+        report.send(What::File(file)).await
+    }
+
+    /// The last report.
+    #[must_use]
+    pub fn done(self) -> ImportReport {
+        let done = ImportDone { files: self.files, counts: Some(self.counts) };
+        ImportReport { what: Some(What::Done(done)) }
+    }
+
+    async fn plugin(
+        &mut self,
+        plugin: PluginId,
+        bytes: Vec<u8>,
+        report: &mut Report<'_>,
+    ) -> Result<(), ImportStopped> {
+        let mut items = Items::read(bytes, Shape::Map);
+        let mut seen = entries::Seen::default();
+        self.keep.begin_plugin(plugin).await?;
+        let mut writes = Writes::default();
+        while let Some(item) = items.next().await {
+            let Item::Entry(key, value) = item else { continue };
+            let (record, entry) = entries::read(key, value, &mut seen);
+            match entry {
+                Ok((at, key, value)) => {
+                    self.keep.entry(&mut writes, record, at, key, value).await?;
+                    report.written(writes.full().await?).await?;
+                }
+                Err(problem) => report.refuse(&record, problem).await?,
+            }
+        }
+        report.drain(&mut writes).await?;
+        items.end(report).await
+    }
+
+    async fn memories(&mut self, bytes: Vec<u8>, report: &mut Report<'_>) -> Result<(), ImportStopped> {
+        let mut items = Items::read(bytes, Shape::List);
+        let mut left_out = LeftOut::default();
+        let mut writes = Writes::default();
+        let now = Timestamp::now();
+        while let Some(item) = items.next().await {
+            let Item::Element(node) = item else { continue };
+            let (record, at) = (memories::name(&node), node.at);
+            match memories::read(node, now, &mut left_out) {
+                Ok(memory) => {
+                    self.keep.memory(&mut writes, record, at, memory).await?;
+                    report.written(writes.full().await?).await?;
+                }
+                Err(problem) => report.refuse(&record, problem).await?,
+            }
+        }
+        report.drain(&mut writes).await?;
+        report.left_out("", left_out).await?;
+        items.end(report).await
+    }
+
+    async fn session(
+        &mut self,
+        stem: &str,
+        bytes: Vec<u8>,
+        report: &mut Report<'_>,
+    ) -> Result<(), ImportStopped> {
+        let mut items = Items::read(bytes, Shape::MapWith { items: "messages", skip: messages::FILES });
+        let mut reading = Reading::default();
+        let mut any = false;
+        while let Some(item) = items.next().await {
+            any = true;
+            match item {
+                Item::Entry(key, value) => reading.field(key, value),
+                Item::Element(message) => reading.message(message),
+            }
+        }
+        let record = reading.name().unwrap_or_else(|| shown(stem));
+        if let Some(problem) = items.problem().await {
+            return report.refuse(&record, problem).await;
+        }
+        if !any {
+            let problem = Problem { at: Mark::default(), reason: "the file says nothing".into() };
+            return report.refuse(&record, problem).await;
+        }
+        match reading.finish(stem) {
+            Ok((session, left_out)) => {
+                let outcome = self.keep.session(session).await?;
+                // What of a refused session was left out does not matter.
+                let taken = !matches!(outcome, Outcome::Refused(_));
+                report.written(Some((record.clone(), Mark { line: 1, column: 1 }, outcome))).await?;
+                if taken { report.left_out(&record, left_out).await } else { Ok(()) }
+            }
+            Err(problem) => report.refuse(&record, problem).await,
+        }
+    }
+}
+
+/// The records of a file, read on a thread of their own: reading is work for a processor, and a long file of it.
+struct Items {
+    items: mpsc::Receiver<Item>,
+    reader: tokio::task::JoinHandle<Result<(), Problem>>,
+}
+
+impl Items {
+    fn read(bytes: Vec<u8>, shape: Shape) -> Self {
+        let (send, items) = mpsc::channel(READ_AHEAD);
+        let reader = tokio::task::spawn_blocking(move || {
+            let text = read::check(&bytes)?;
+            let mut records = 0;
+            let mut full = false;
+            read::read(text, shape, &mut |item| {
+                full = records == MAX_RECORDS;
+                records += 1;
+                !full && send.blocking_send(item).is_ok()
+            })?;
+            if full {
+                let reason = format!("the file has more than {MAX_RECORDS} records; the rest was not read");
+                return Err(Problem { at: Mark::default(), reason });
+            }
+            Ok(())
+        });
+        Self { items, reader }
+    }
+
+    async fn next(&mut self) -> Option<Item> {
+        self.items.recv().await
+    }
+
+    /// What kept the file from being read to its end.
+    async fn problem(self) -> Option<Problem> {
+        drop(self.items);
+        match self.reader.await {
+            Ok(result) => result.err(),
+            Err(_) => Some(Problem {
+                at: Mark::default(),
+                reason: "the file cannot be read: its reader failed".into(),
+            }),
+        }
+    }
+
+    async fn end(self, report: &mut Report<'_>) -> Result<(), ImportStopped> {
+        match self.problem().await {
+            Some(problem) => report.refuse("", problem).await,
+            None => Ok(()),
+        }
+    }
+}
+
+/// What is told of a file.
+struct Report<'a> {
+    path: String,
+    counts: ImportCounts,
+    to: &'a mpsc::Sender<ImportReport>,
+}
+
+impl<'a> Report<'a> {
+    fn of(path: &str, to: &'a mpsc::Sender<ImportReport>) -> Self {
+        Self { path: shown_within(path, SHOWN_PATH_CHARS), counts: ImportCounts::default(), to }
+    }
+
+    async fn send(&self, what: What) -> Result<(), ImportStopped> {
+        self.to.send(ImportReport { what: Some(what) }).await.map_err(|_| ImportStopped::Gone)
+    }
+
+    async fn refuse(&mut self, record: &str, problem: Problem) -> Result<(), ImportStopped> {
+        self.counts.refused += 1;
+        let Problem { at: Mark { line, column }, reason } = problem;
+        self.send(What::Refused(ImportRefused {
+            path: self.path.clone(),
+            line: line as u64,
+            column: column as u64,
+            record: record.to_owned(),
+            reason,
+        }))
+        .await
+    }
+
+    async fn left_out(&mut self, record: &str, left_out: LeftOut) -> Result<(), ImportStopped> {
+        for (part, problem) in left_out.problems() {
+            let record = if record.is_empty() { part } else { format!("{record}: {part}") };
+            self.refuse(&record, problem).await?;
+        }
+        Ok(())
+    }
+
+    async fn written(&mut self, written: Option<(String, Mark, Outcome)>) -> Result<(), ImportStopped> {
+        match written {
+            None => Ok(()),
+            Some((_, _, Outcome::Imported)) => {
+                self.counts.imported += 1;
+                Ok(())
+            }
+            Some((_, _, Outcome::Unchanged)) => {
+                self.counts.unchanged += 1;
+                Ok(())
+            }
+            Some((record, at, Outcome::Refused(reason))) => {
+                self.refuse(&record, Problem { at, reason }).await
+            }
+        }
+    }
+
+    async fn drain(&mut self, writes: &mut Writes) -> Result<(), ImportStopped> {
+        while let Some(written) = writes.next().await? {
+            self.written(Some(written)).await?;
+        }
+        Ok(())
+    }
+}

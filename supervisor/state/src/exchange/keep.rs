@@ -1,0 +1,281 @@
+//! Records into the store, without ever changing what is there: whoever imports twice, or into a store that has gone on
+//! since, loses nothing.
+
+use std::collections::HashSet;
+
+use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesOrdered;
+use talon_store::{
+    Error, ExportedSession, Key, Message, Namespace, PluginId, Quota, Resource, SessionId, Store,
+    StoredMemory, Swap, Usage,
+};
+
+use super::limits::IN_FLIGHT;
+use super::node::Mark;
+
+/// What became of a record.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    /// It was not there and is now.
+    Imported,
+    /// It was there already.
+    Unchanged,
+    /// It cannot be taken.
+    Refused(String),
+}
+
+type Write = BoxFuture<'static, (String, Mark, Result<Outcome, Error>)>;
+
+/// The writes that are on their way, in the order of their records.
+#[derive(Default)]
+pub(super) struct Writes(FuturesOrdered<Write>);
+
+impl Writes {
+    /// The oldest, when there are as many as may be.
+    pub(super) async fn full(&mut self) -> Result<Option<(String, Mark, Outcome)>, Error> {
+        if self.0.len() < IN_FLIGHT { Ok(None) } else { self.next().await }
+    }
+
+    /// The oldest, `None` when all are done.
+    pub(super) async fn next(&mut self) -> Result<Option<(String, Mark, Outcome)>, Error> {
+        let Some((record, at, result)) = self.0.next().await else { return Ok(None) };
+        Ok(Some((record, at, settled(result)?)))
+    }
+}
+
+/// What is wrong with a record is told; what is wrong with the store ends the import.
+fn settled(result: Result<Outcome, Error>) -> Result<Outcome, Error> {
+    match result {
+        Err(error @ (Error::Invalid { .. } | Error::Quota { .. } | Error::SessionExists(_))) => {
+            Ok(Outcome::Refused(error.to_string()))
+        }
+        result => result,
+    }
+}
+
+/// Puts records into a store, or says what would become of them.
+#[derive(Debug)]
+pub(super) struct Keep {
+    store: Store,
+    /// What would be there by now, if nothing is written.
+    dry: Option<Planned>,
+    namespace: Option<Namespace>,
+}
+
+#[derive(Debug, Default)]
+struct Planned {
+    sessions: HashSet<SessionId>,
+    memories: HashSet<String>,
+    usage: Usage,
+}
+
+impl Keep {
+    pub(super) fn new(store: Store, dry_run: bool) -> Self {
+        Self { store, dry: dry_run.then(Planned::default), namespace: None }
+    }
+
+    /// What follows is this plugin's.
+    pub(super) async fn begin_plugin(&mut self, plugin: PluginId) -> Result<(), Error> {
+        if let Some(planned) = &mut self.dry {
+            planned.usage = self.store.key_values().usage(&plugin).await?;
+        }
+        self.namespace = Some(Namespace::of(plugin));
+        Ok(())
+    }
+
+    pub(super) async fn entry(
+        &mut self,
+        writes: &mut Writes,
+        record: String,
+        at: Mark,
+        key: Key,
+        value: Vec<u8>,
+    ) -> Result<(), Error> {
+        let Some(namespace) = self.namespace.clone() else { return Err(Error::Closed) };
+        let store = self.store.key_values();
+        if let Some(planned) = &mut self.dry {
+            // One at a time: it is only reading, and what is planned depends on what was before.
+            let outcome = match store.get(&namespace.plugin, &key).await? {
+                Some(there) => found(&there, &value),
+                None => planned.entry(&namespace, &key, &value),
+            };
+            writes.0.push_back(Box::pin(std::future::ready((record, at, Ok(outcome)))));
+            return Ok(());
+        }
+        writes.0.push_back(Box::pin(async move {
+            let swapped = store.compare_and_set(&namespace, &key, None, Some(value.clone())).await;
+            let outcome = swapped.map(|swap| match swap {
+                Swap::Lost(Some(there)) => found(&there, &value),
+                Swap::Done | Swap::Lost(None) => Outcome::Imported,
+            });
+            (record, at, outcome)
+        }));
+        Ok(())
+    }
+
+    pub(super) async fn memory(
+        &mut self,
+        writes: &mut Writes,
+        record: String,
+        at: Mark,
+        memory: StoredMemory,
+    ) -> Result<(), Error> {
+        let store = self.store.memory();
+        if let Some(planned) = &mut self.dry {
+            let known = match store.get(memory.id).await? {
+                Some(there) => Some(same(&there, &memory)),
+                None => same_workflow(&*store, &memory).await?.then_some(Outcome::Unchanged),
+            };
+            let outcome = known.unwrap_or_else(|| planned.memory(&memory));
+            writes.0.push_back(Box::pin(std::future::ready((record, at, Ok(outcome)))));
+            return Ok(());
+        }
+        writes.0.push_back(Box::pin(async move {
+            let outcome = async {
+                if store.import(memory.clone()).await? {
+                    return Ok(Outcome::Imported);
+                }
+                // Not by its id: then it is a workflow that is known by another one.
+                Ok(store.get(memory.id).await?.map_or(Outcome::Unchanged, |there| same(&there, &memory)))
+            };
+            (record, at, outcome.await)
+        }));
+        Ok(())
+    }
+
+    pub(super) async fn session(&mut self, session: ExportedSession) -> Result<Outcome, Error> {
+        let store = self.store.sessions();
+        if let Some(outcome) = there(&*store, &session).await? {
+            return Ok(outcome);
+        }
+        if let Some(planned) = &mut self.dry {
+            let new = planned.sessions.insert(session.session.id);
+            return Ok(if new { Outcome::Imported } else { Outcome::Unchanged });
+        }
+        let imported = store.import(session).await;
+        settled(imported.map(|new| if new { Outcome::Imported } else { Outcome::Unchanged }))
+    }
+}
+
+impl Planned {
+    /// What the quota says. It is the store's own rule.
+    fn entry(&mut self, namespace: &Namespace, key: &Key, value: &[u8]) -> Outcome {
+        let Quota { bytes, keys } = namespace.quota;
+        let then = Usage {
+            bytes: self.usage.bytes + (key.as_bytes().len() + value.len()) as u64,
+            keys: self.usage.keys + 1,
+        };
+        let over = [
+            (Resource::Bytes, self.usage.bytes, bytes, then.bytes),
+            (Resource::Keys, self.usage.keys, keys, then.keys),
+        ];
+        let plugin = namespace.plugin.clone();
+        match over.into_iter().find(|(_, _, limit, wanted)| wanted > limit) {
+            Some((resource, used, limit, wanted)) => {
+                Outcome::Refused(Error::Quota { plugin, resource, used, limit, wanted }.to_string())
+            }
+            None => {
+                self.usage = then;
+                Outcome::Imported
+            }
+        }
+    }
+
+    fn memory(&mut self, memory: &StoredMemory) -> Outcome {
+        let name = memory.workflow.as_ref().map_or_else(
+            || memory.id.to_string(),
+            |workflow| {
+                let steps = workflow.steps.iter().map(|step| format!("\n{} {}", step.plugin, step.action));
+                std::iter::once(plainly(&workflow.trigger)).chain(steps).collect()
+            },
+        );
+        let new = self.memories.insert(name)
+            && (memory.workflow.is_none() || self.memories.insert(memory.id.to_string()));
+        if new { Outcome::Imported } else { Outcome::Unchanged }
+    }
+}
+
+fn found(there: &[u8], value: &[u8]) -> Outcome {
+    if there == value {
+        return Outcome::Unchanged;
+    }
+    Outcome::Refused(
+        "the key is there already with another value, which stays; delete it to take this one".into(),
+    )
+}
+
+/// A memory may have been used since, which does not make it another one.
+fn same(there: &StoredMemory, memory: &StoredMemory) -> Outcome {
+    if there.content == memory.content && there.workflow == memory.workflow {
+        return Outcome::Unchanged;
+    }
+    Outcome::Refused(
+        "there is another memory of this id already, which stays; forget it to take this one".into(),
+    )
+}
+
+fn plainly(trigger: &str) -> String {
+    trigger.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Whether the workflow is known by another id.
+async fn same_workflow(store: &dyn talon_store::Memory, memory: &StoredMemory) -> Result<bool, Error> {
+    let Some(workflow) = &memory.workflow else { return Ok(false) };
+    let steps = |steps: &[talon_store::Step]| -> Vec<(String, String)> {
+        steps.iter().map(|step| (step.plugin.clone(), step.action.clone())).collect()
+    };
+    let known = store.recall(&workflow.trigger, talon_store::limits::MAX_RECALLED).await?;
+    Ok(known.iter().filter_map(|recalled| recalled.memory.workflow.as_ref()).any(|known| {
+        plainly(&known.trigger) == plainly(&workflow.trigger) && steps(&known.steps) == steps(&workflow.steps)
+    }))
+}
+
+/// What the store has of a session's id. A session that has gone on since has everything that is to be imported: it is
+/// compared message by message, a page at a time, and what is said about it may have changed.
+async fn there(
+    store: &dyn talon_store::Sessions,
+    session: &ExportedSession,
+) -> Result<Option<Outcome>, Error> {
+    let id = session.session.id;
+    if store.get(id).await?.is_none() {
+        return Ok(None);
+    }
+    let mut wanted = session.messages.iter();
+    let mut after = None;
+    loop {
+        let page = super::source::messages(store, id, after).await?;
+        for there in &page.items {
+            match wanted.next() {
+                None => return Ok(Some(Outcome::Unchanged)),
+                Some(message) if same_message(there, message) => {}
+                Some(_) => return Ok(Some(other())),
+            }
+        }
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    Ok(Some(if wanted.next().is_none() { Outcome::Unchanged } else { other() }))
+}
+
+/// A compaction may have replaced it since.
+fn same_message(there: &Message, message: &Message) -> bool {
+    let Message { sequence, role, content, tool_calls, tool_results, at, summarizes, replaced_by } = message;
+    there.sequence == *sequence
+        && there.role == *role
+        && there.content == *content
+        && there.tool_calls == *tool_calls
+        && there.tool_results == *tool_results
+        && there.at == *at
+        && there.summarizes == *summarizes
+        && (replaced_by.is_none() || there.replaced_by == *replaced_by)
+}
+
+fn other() -> Outcome {
+    Outcome::Refused(
+        "there is a session of this id already with other messages, which stays; delete it to take this one"
+            .into(),
+    )
+}

@@ -1,0 +1,157 @@
+//! One message of a conversation as YAML.
+
+use serde_json::Value;
+use talon_store::limits::{MAX_CONTENT_BYTES, MAX_TOOL_JSON_BYTES};
+use talon_store::{Message, Role, Timestamp};
+
+use super::emit::Yaml;
+use super::left_out::LeftOut;
+use super::node::{Mark, Node, Problem};
+use super::scalar;
+use super::sessions::{answers, text};
+use super::shown::shown;
+
+/// What is only counted when a message is read: pictures and the like, which have no place here.
+pub(super) const FILES: &str = "files";
+
+/// Writes a message as the next item of a list.
+pub(super) fn write(yaml: &mut Yaml, message: &Message) {
+    yaml.item(|yaml| {
+        yaml.bare("sequence", message.sequence);
+        yaml.bare("role", word(message.role));
+        yaml.text("content", &message.content);
+        // Nothing is read back as nothing, so it is not written.
+        let said = |value: &&Value| !value.is_null();
+        if let Some(calls) = message.tool_calls.as_ref().filter(said) {
+            yaml.json("tool_calls", calls);
+        }
+        if let Some(results) = message.tool_results.as_ref().filter(said) {
+            yaml.json("tool_results", results);
+        }
+        yaml.bare("at", message.at);
+        if let Some(last) = message.summarizes {
+            yaml.bare("summarizes", last);
+        }
+        if let Some(summary) = message.replaced_by {
+            yaml.bare("replaced_by", summary);
+        }
+    });
+}
+
+/// A message as a file has it: perhaps without number and time.
+#[derive(Debug, Default)]
+pub(super) struct Read {
+    pub(super) mark: Mark,
+    pub(super) sequence: Option<(Mark, u64)>,
+    pub(super) role: Option<Role>,
+    pub(super) content: String,
+    tool_calls: Option<Value>,
+    tool_results: Option<Value>,
+    at: Option<Timestamp>,
+    summarizes: Option<u64>,
+    replaced_by: Option<u64>,
+}
+
+impl Read {
+    /// What stands for messages that are not there any more.
+    pub(super) fn summary(content: String, mark: Mark) -> Self {
+        Self { role: Some(Role::System), content, mark, ..Self::default() }
+    }
+
+    pub(super) fn at(self, sequence: u64, otherwise: Timestamp) -> Message {
+        let Self { role, content, tool_calls, tool_results, at, summarizes, replaced_by, .. } = self;
+        Message {
+            sequence,
+            role: role.unwrap_or(Role::User),
+            content,
+            tool_calls,
+            tool_results,
+            at: at.unwrap_or(otherwise),
+            summarizes,
+            replaced_by,
+        }
+    }
+}
+
+/// Reads a message. Fields without a place here are left out.
+pub(super) fn read(node: Node, left_out: &mut LeftOut) -> Result<Read, Problem> {
+    let mut message = Read { mark: node.at, ..Read::default() };
+    let mut call = None;
+    for (key, value) in node.fields("a message")? {
+        let at = value.at;
+        let named = |problem: Problem| Problem { reason: format!("{key} {}", problem.reason), ..problem };
+        // Also as it is spelled where field names were only put into small letters.
+        match key.as_str() {
+            // Counted, or so it was wanted; only a scalar comes here otherwise.
+            FILES if value.is_empty() => {}
+            FILES => left_out.add("files of messages", at),
+            _ if value.is_null() => {}
+            "sequence" => message.sequence = Some((at, value.number().map_err(named)?)),
+            "role" => message.role = Some(role(text("role", value)?)?),
+            "content" => message.content = content(value)?,
+            "tool_calls" => message.tool_calls = Some(tools("tool_calls", value)?),
+            "toolcalls" if value.is_empty() => {}
+            "toolcalls" => message.tool_calls = Some(tools("toolcalls", value)?),
+            "tool_results" => message.tool_results = Some(tools("tool_results", value)?),
+            "tool_call_id" | "toolcallid" => call = Some(text(&key, value)?.0).filter(|id| !id.is_empty()),
+            "at" | "timestamp" | "created_at" => {
+                let (text, at) = text(&key, value)?;
+                message.at = scalar::time(&text)
+                    .map_err(|reason| Problem { at, reason: format!("{key} {reason}") })?;
+            }
+            "summarizes" => message.summarizes = Some(value.number().map_err(named)?),
+            "replaced_by" => message.replaced_by = Some(value.number().map_err(named)?),
+            _ if value.is_empty() => {}
+            _ => left_out.add(&format!("{} of messages", shown(&key)), at),
+        }
+    }
+    if message.role.is_none() {
+        return Err(Problem { at: message.mark, reason: "has no role".into() });
+    }
+    if message.tool_results.is_none() {
+        message.tool_results = call.as_deref().map(answers);
+    }
+    Ok(message)
+}
+
+fn content(node: Node) -> Result<String, Problem> {
+    let (content, at) = text("content", node)?;
+    if content.len() > MAX_CONTENT_BYTES {
+        let reason = format!("content must have at most {MAX_CONTENT_BYTES} bytes, not {}", content.len());
+        return Err(Problem { at, reason });
+    }
+    Ok(content)
+}
+
+fn tools(key: &str, node: Node) -> Result<Value, Problem> {
+    let at = node.at;
+    let value = node.json()?;
+    let bytes = value.to_string().len();
+    if bytes > MAX_TOOL_JSON_BYTES {
+        let reason = format!("{key} must have at most {MAX_TOOL_JSON_BYTES} bytes as JSON, not {bytes}");
+        return Err(Problem { at, reason });
+    }
+    Ok(value)
+}
+
+fn role((text, at): (String, Mark)) -> Result<Role, Problem> {
+    match text.as_str() {
+        "system" => Ok(Role::System),
+        "user" => Ok(Role::User),
+        "assistant" => Ok(Role::Assistant),
+        "tool" => Ok(Role::Tool),
+        _ => {
+            let reason = format!("the role must be system, user, assistant or tool, not {}", shown(&text));
+            Err(Problem { at, reason })
+        }
+    }
+}
+
+fn word(role: Role) -> &'static str {
+    match role {
+        Role::System => "system",
+        Role::User => "user",
+        Role::Assistant => "assistant",
+        Role::Tool => "tool",
+    }
+}

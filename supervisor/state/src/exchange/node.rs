@@ -1,0 +1,200 @@
+//! One record as it was read: values that know where they stand.
+
+use base64::Engine as _;
+use base64::engine::DecodePaddingMode;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
+use serde_json::{Map, Value};
+
+use super::limits::{MAX_JSON_DEPTH, MAX_RECORD_WEIGHT};
+use super::scalar;
+use super::shown::shown;
+
+/// A place in a text: line and column in characters, counted from 1. Line 0 is the file as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Mark {
+    pub(super) line: usize,
+    pub(super) column: usize,
+}
+
+/// What is wrong, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Problem {
+    pub(super) at: Mark,
+    pub(super) reason: String,
+}
+
+/// A value.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) at: Mark,
+    pub(super) kind: Kind,
+}
+
+#[derive(Debug)]
+pub(super) enum Kind {
+    /// A scalar without its quotes.
+    Scalar { text: String, style: Style },
+    /// Values.
+    List(Vec<Node>),
+    /// Keys and values in their order; a key may stand twice.
+    Map(Vec<(Node, Node)>),
+    /// What was not kept, since nobody here has a place for it: how many values.
+    Skipped(usize),
+    /// Larger than a record may be, and therefore not kept.
+    TooLarge,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Style {
+    /// Without quotes: `5` may be a number and `null` may be nothing.
+    Plain,
+    /// A text, whatever it looks like.
+    Text,
+    /// Base64 of bytes.
+    Binary,
+    /// Marked as something that is not known here.
+    Tagged(String),
+}
+
+/// Writers differ in the padding at the end.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &base64::alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+impl Node {
+    /// Whether it says nothing: `null`, or no value at all.
+    pub(super) fn is_null(&self) -> bool {
+        matches!(&self.kind, Kind::Scalar { text, style: Style::Plain } if scalar::is_null(text))
+    }
+
+    /// Whether it says nothing, or that there is none of it.
+    pub(super) fn is_empty(&self) -> bool {
+        match &self.kind {
+            Kind::Scalar { text, .. } => text.is_empty() || self.is_null(),
+            Kind::List(items) => items.is_empty(),
+            Kind::Map(entries) => entries.is_empty(),
+            Kind::Skipped(values) => *values == 0,
+            Kind::TooLarge => false,
+        }
+    }
+
+    pub(super) fn is_scalar(&self) -> bool {
+        matches!(self.kind, Kind::Scalar { .. })
+    }
+
+    /// The bytes of a scalar. Nothing is no bytes, as the founding files have it.
+    pub(super) fn bytes(self) -> Result<Vec<u8>, Problem> {
+        let null = self.is_null();
+        let at = self.at;
+        match self.kind {
+            Kind::Scalar { .. } if null => Ok(Vec::new()),
+            Kind::Scalar { text, style: Style::Plain | Style::Text } => Ok(text.into_bytes()),
+            Kind::Scalar { text, style: Style::Binary } => {
+                let packed: String = text.split_ascii_whitespace().collect();
+                BASE64
+                    .decode(packed)
+                    .map_err(|error| Problem { at, reason: format!("is not base64: {error}") })
+            }
+            Kind::Scalar { style: Style::Tagged(tag), .. } => {
+                Err(Problem { at, reason: format!("has a tag that is not known here: {}", shown(&tag)) })
+            }
+            Kind::TooLarge => Err(too_large(at)),
+            Kind::List(_) | Kind::Map(_) | Kind::Skipped(_) => {
+                Err(Problem { at, reason: "must be a text, not a list or a map".into() })
+            }
+        }
+    }
+
+    /// The text of a scalar. Numbers and the like are taken as they are written.
+    pub(super) fn text(self) -> Result<String, Problem> {
+        let at = self.at;
+        String::from_utf8(self.bytes()?)
+            .map_err(|_| Problem { at, reason: "must be text, and its bytes are not UTF-8".into() })
+    }
+
+    /// A whole number.
+    pub(super) fn number(self) -> Result<u64, Problem> {
+        let at = self.at;
+        let text = self.text()?;
+        text.parse().ok().filter(|number| i64::try_from(*number).is_ok()).ok_or_else(|| Problem {
+            at,
+            reason: format!("must be a whole number from 0 to {}, not {}", i64::MAX, shown(&text)),
+        })
+    }
+
+    /// Keys as texts, each once, and their values.
+    pub(super) fn fields(self, what: &str) -> Result<Vec<(String, Node)>, Problem> {
+        let entries = match self.kind {
+            Kind::Map(entries) => entries,
+            Kind::TooLarge => return Err(too_large(self.at)),
+            _ => {
+                return Err(Problem {
+                    at: self.at,
+                    reason: format!("{what} must be a map of keys and values"),
+                });
+            }
+        };
+        let mut fields: Vec<(String, Node)> = Vec::with_capacity(entries.len());
+        let mut seen = std::collections::HashSet::new();
+        for (key, value) in entries {
+            let at = key.at;
+            let key = key
+                .text()
+                .map_err(|problem| Problem { reason: format!("a key {}", problem.reason), ..problem })?;
+            if !seen.insert(key.clone()) {
+                return Err(Problem { at, reason: format!("the key {} stands twice", shown(&key)) });
+            }
+            fields.push((key, value));
+        }
+        Ok(fields)
+    }
+
+    /// Keys and values as they stand; none of what is no map.
+    pub(super) fn entries(self) -> Vec<(Node, Node)> {
+        if let Kind::Map(entries) = self.kind { entries } else { Vec::new() }
+    }
+
+    /// The values of a list. Nothing is an empty one.
+    pub(super) fn items(self, what: &str) -> Result<Vec<Node>, Problem> {
+        if self.is_null() {
+            return Ok(Vec::new());
+        }
+        match self.kind {
+            Kind::List(items) => Ok(items),
+            Kind::TooLarge => Err(too_large(self.at)),
+            _ => Err(Problem { at: self.at, reason: format!("{what} must be a list") }),
+        }
+    }
+
+    /// What it says, as JSON.
+    pub(super) fn json(self) -> Result<Value, Problem> {
+        self.json_within(MAX_JSON_DEPTH)
+    }
+
+    fn json_within(self, depth: usize) -> Result<Value, Problem> {
+        let at = self.at;
+        if depth == 0 && !self.is_scalar() {
+            return Err(Problem { at, reason: format!("is nested more than {MAX_JSON_DEPTH} levels deep") });
+        }
+        match self.kind {
+            Kind::Scalar { text, style: Style::Plain } => Ok(scalar::resolve(text)),
+            Kind::Scalar { .. } => self.text().map(Value::String),
+            Kind::List(items) => {
+                let items = items.into_iter().map(|item| item.json_within(depth - 1));
+                items.collect::<Result<_, _>>().map(Value::Array)
+            }
+            Kind::Map(_) => {
+                let fields = self.fields("this")?.into_iter();
+                let fields = fields.map(|(key, value)| Ok((key, value.json_within(depth - 1)?)));
+                fields.collect::<Result<Map<_, _>, _>>().map(Value::Object)
+            }
+            Kind::Skipped(_) => Ok(Value::Null),
+            Kind::TooLarge => Err(too_large(at)),
+        }
+    }
+}
+
+pub(super) fn too_large(at: Mark) -> Problem {
+    Problem { at, reason: format!("is larger than a record may be: about {MAX_RECORD_WEIGHT} bytes") }
+}

@@ -1,0 +1,345 @@
+//! A conversation as YAML: ours, with everything that is kept, and the founding form, which has no numbers and no times
+//! of messages, and ids of any kind.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use talon_store::limits::{MAX_METADATA_ENTRIES, MAX_METADATA_VALUE_BYTES, MAX_NAME_BYTES};
+use talon_store::{ExportedSession, Message, Overrides, Session, SessionId, SessionState, Timestamp};
+
+use super::emit::Yaml;
+use super::ids;
+use super::left_out::LeftOut;
+use super::messages::{self, Read};
+use super::node::{Mark, Node, Problem};
+use super::scalar;
+use super::shown::shown;
+
+/// Who spoke, where nobody says.
+const UNKNOWN: &str = "import";
+/// Where the id of a foreign session is kept.
+pub(super) const IMPORTED_ID: &str = "imported_id";
+
+/// Writes everything but the messages.
+pub(super) fn write_head(yaml: &mut Yaml, session: &Session) {
+    yaml.bare("id", session.id);
+    yaml.text("sender", &session.sender);
+    yaml.text("channel", &session.channel);
+    yaml.bare("state", if session.state == SessionState::Idle { "idle" } else { "active" });
+    if let Some(model) = &session.active_model {
+        yaml.text("active_model", model);
+    }
+    if !session.overrides.is_empty() {
+        let Overrides { model, thinking, verbosity } = &session.overrides;
+        yaml.map("overrides", |yaml| {
+            for (key, value) in [("model", model), ("thinking", thinking), ("verbosity", verbosity)] {
+                if let Some(value) = value {
+                    yaml.text(key, value);
+                }
+            }
+        });
+    }
+    if !session.metadata.is_empty() {
+        yaml.map("metadata", |yaml| session.metadata.iter().for_each(|(key, value)| yaml.text(key, value)));
+    }
+    yaml.bare("created_at", session.created_at);
+    yaml.bare("updated_at", session.updated_at);
+    yaml.bare("next_sequence", session.next_sequence);
+}
+
+/// A session that is being read, field by field and message by message.
+#[derive(Debug, Default)]
+pub(super) struct Reading {
+    fields: BTreeMap<String, Node>,
+    messages: Vec<Read>,
+    /// What is wrong first, and how many things are.
+    wrong: Option<(Problem, usize)>,
+    left_out: LeftOut,
+}
+
+impl Reading {
+    /// What the file calls it, for reports.
+    pub(super) fn name(&self) -> Option<String> {
+        let node = self.fields.get("id")?;
+        match &node.kind {
+            super::node::Kind::Scalar { text, .. } if !text.is_empty() => Some(shown(text)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn field(&mut self, key: Node, value: Node) {
+        let at = key.at;
+        match key.text() {
+            Ok(key) if self.fields.contains_key(&key) => {
+                self.wrong(Problem { at, reason: format!("the key {} stands twice", shown(&key)) });
+            }
+            Ok(key) => {
+                self.fields.insert(key, value);
+            }
+            Err(problem) => self.wrong(Problem { reason: format!("a key {}", problem.reason), ..problem }),
+        }
+    }
+
+    pub(super) fn message(&mut self, node: Node) {
+        let number = self.messages.len() + 1;
+        match messages::read(node, &mut self.left_out) {
+            Ok(message) => self.messages.push(message),
+            Err(problem) => {
+                let reason = format!("its message {number}: {}", problem.reason);
+                self.wrong(Problem { reason, ..problem });
+                // Numbers of later ones stay right.
+                self.messages.push(Read::default());
+            }
+        }
+    }
+
+    fn wrong(&mut self, problem: Problem) {
+        match &mut self.wrong {
+            Some((_, count)) => *count += 1,
+            none => *none = Some((problem, 1)),
+        }
+    }
+
+    /// The session, and what of it has no place here. A log with a hole would say something else than was said, so one
+    /// message that cannot be taken keeps the whole session out.
+    pub(super) fn finish(mut self, stem: &str) -> Result<(ExportedSession, LeftOut), Problem> {
+        if let Some((problem, count)) = self.wrong.take() {
+            let more = if count > 1 { format!(", and {} more like this", count - 1) } else { String::new() };
+            let reason = format!("{}{more}; a session is taken whole or not at all", problem.reason);
+            return Err(Problem { reason, ..problem });
+        }
+        let mut fields = Fields { fields: std::mem::take(&mut self.fields) };
+        if let Some(node) = fields.take("messages") {
+            if !self.messages.is_empty() {
+                return Err(Problem { at: node.at, reason: "the key messages stands twice".into() });
+            }
+            node.items("messages")?.into_iter().for_each(|message| self.message(message));
+            if self.wrong.is_some() {
+                return self.finish(stem);
+            }
+        }
+        let name = fields.text("id")?.unwrap_or((stem.to_owned(), Mark::default()));
+        let created = fields.time("created_at")?;
+        let updated = fields.time("updated_at")?;
+        let created_at = created.or(updated).unwrap_or(Timestamp::from_millis(0));
+        let updated_at = updated.unwrap_or(created_at);
+        let id = identify(&name, created_at)?;
+        let foreign = name.0 != id.to_string();
+        // First, so that there is room for it.
+        let known = foreign.then(|| (IMPORTED_ID.to_owned(), name.0.clone()));
+        let mut session = Session {
+            id,
+            sender: fields.name("sender")?.unwrap_or_default(),
+            channel: fields.name("channel")?.unwrap_or_default(),
+            state: fields.state()?,
+            active_model: fields.name("active_model")?,
+            overrides: fields.overrides()?,
+            metadata: fields.metadata(known.into_iter().collect(), &mut self.left_out)?,
+            created_at,
+            updated_at,
+            next_sequence: 1,
+        };
+        let summary = fields.text("summary")?.filter(|(summary, _)| !summary.is_empty());
+        let next = fields.take("next_sequence").filter(|node| !node.is_empty());
+        let next = next.map(|node| Ok((node.at, node.number()?))).transpose()?;
+        name_speakers(&mut session, foreign.then_some(name.0.as_str()));
+        fields.rest(&mut session.metadata, &mut self.left_out);
+        let messages = number(self.messages, summary, created_at)?;
+        session.next_sequence = messages.last().map_or(1, |message| message.sequence + 1);
+        if let Some((at, next)) = next {
+            if next < session.next_sequence {
+                let reason = format!("next_sequence must be {} at least, not {next}", session.next_sequence);
+                return Err(Problem { at, reason });
+            }
+            session.next_sequence = next;
+        }
+        Ok((ExportedSession { session, messages }, self.left_out))
+    }
+}
+
+/// Numbers for messages that have none, after the summary of what came before them.
+fn number(
+    read: Vec<Read>,
+    summary: Option<(String, Mark)>,
+    created_at: Timestamp,
+) -> Result<Vec<Message>, Problem> {
+    let summary = summary.map(|(content, at)| Read::summary(content, at));
+    let mut messages: Vec<Message> = Vec::with_capacity(read.len() + 1);
+    let mut last = 0;
+    for message in summary.into_iter().chain(read) {
+        let (at, sequence) = message.sequence.unwrap_or((message.mark, last + 1));
+        let message = message.at(sequence, created_at);
+        if sequence <= last || i64::try_from(sequence).is_err() {
+            let reason = format!("the sequence {sequence} must be above that of the message before, {last}");
+            return Err(Problem { at, reason });
+        }
+        if message.summarizes.is_some_and(|replaced| replaced >= sequence)
+            || message.replaced_by.is_some_and(|summary| summary <= sequence)
+        {
+            let reason = "a summary must be younger than what it replaced".to_owned();
+            return Err(Problem { at, reason });
+        }
+        last = sequence;
+        messages.push(message);
+    }
+    Ok(messages)
+}
+
+/// Ours as it is; a foreign one as a digest.
+fn identify((name, at): &(String, Mark), created_at: Timestamp) -> Result<SessionId, Problem> {
+    if let Ok(id) = SessionId::new(name) {
+        return Ok(id);
+    }
+    let refuse = |reason: String| Err(Problem { at: *at, reason });
+    if name.is_empty() || name.len() > MAX_NAME_BYTES {
+        return refuse(format!("the id must have 1 to {MAX_NAME_BYTES} bytes, not {}", name.len()));
+    }
+    if name.chars().any(char::is_control) {
+        return refuse("the id must not hold control characters".into());
+    }
+    if name.split('/').any(|part| matches!(part, "." | "..")) {
+        return refuse("the id must not lead out of a directory".into());
+    }
+    SessionId::new(&ids::derived("session", created_at, &[name])).or_else(|error| refuse(error.to_string()))
+}
+
+/// Who speaks and where, from whatever says it: the fields, the metadata, the id of a foreign session
+/// (`channel:conversation`).
+fn name_speakers(session: &mut Session, foreign: Option<&str>) {
+    let fits =
+        |text: &&str| !text.is_empty() && text.len() <= MAX_NAME_BYTES && !text.chars().any(char::is_control);
+    let known = |keys: &[&str]| {
+        keys.iter().find_map(|key| session.metadata.get(*key).map(String::as_str).filter(fits))
+    };
+    if session.sender.is_empty() {
+        session.sender = known(&["sender", "sender_id", "user", "user_id"]).unwrap_or(UNKNOWN).to_owned();
+    }
+    if session.channel.is_empty() {
+        let prefix = foreign.and_then(|id| id.split_once(':')).map(|(channel, _)| channel).filter(fits);
+        session.channel = known(&["channel", "channel_id"]).or(prefix).unwrap_or(UNKNOWN).to_owned();
+    }
+}
+
+/// The fields that are not read yet.
+struct Fields {
+    fields: BTreeMap<String, Node>,
+}
+
+impl Fields {
+    fn take(&mut self, key: &str) -> Option<Node> {
+        self.fields.remove(key).filter(|node| !node.is_null())
+    }
+
+    fn text(&mut self, key: &str) -> Result<Option<(String, Mark)>, Problem> {
+        self.take(key).map(|node| text(key, node)).transpose()
+    }
+
+    /// A name, none if it is empty.
+    fn name(&mut self, key: &str) -> Result<Option<String>, Problem> {
+        self.text(key)?.filter(|(text, _)| !text.is_empty()).map(|text| checked(key, text)).transpose()
+    }
+
+    fn time(&mut self, key: &str) -> Result<Option<Timestamp>, Problem> {
+        let Some((text, at)) = self.text(key)? else { return Ok(None) };
+        scalar::time(&text).map_err(|reason| Problem { at, reason: format!("{key} {reason}") })
+    }
+
+    fn state(&mut self) -> Result<SessionState, Problem> {
+        let Some((text, at)) = self.text("state")? else { return Ok(SessionState::Idle) };
+        match text.as_str() {
+            "active" => Ok(SessionState::Active),
+            "idle" => Ok(SessionState::Idle),
+            _ => {
+                Err(Problem { at, reason: format!("the state must be active or idle, not {}", shown(&text)) })
+            }
+        }
+    }
+
+    fn overrides(&mut self) -> Result<Overrides, Problem> {
+        let mut overrides = Overrides::default();
+        let Some(node) = self.take("overrides") else { return Ok(overrides) };
+        for (key, value) in node.fields("overrides")? {
+            let at = value.at;
+            let place = match key.as_str() {
+                "model" => &mut overrides.model,
+                "thinking" => &mut overrides.thinking,
+                "verbosity" => &mut overrides.verbosity,
+                _ => {
+                    let reason = format!("overrides are model, thinking and verbosity, not {}", shown(&key));
+                    return Err(Problem { at, reason });
+                }
+            };
+            if !value.is_null() {
+                *place = Some(checked(&key, text(&key, value)?)?);
+            }
+        }
+        Ok(overrides)
+    }
+
+    /// What fits of the metadata. A session is worth more than its metadata: what does not fit is left out.
+    fn metadata(
+        &mut self,
+        mut metadata: BTreeMap<String, String>,
+        left_out: &mut LeftOut,
+    ) -> Result<BTreeMap<String, String>, Problem> {
+        let Some(node) = self.take("metadata") else { return Ok(metadata) };
+        for (key, value) in node.fields("metadata")? {
+            keep(&mut metadata, key.clone(), &format!("metadata.{key}"), value, left_out);
+        }
+        Ok(metadata)
+    }
+
+    /// Fields that are not known here become metadata, if they are scalars and there is room.
+    fn rest(self, metadata: &mut BTreeMap<String, String>, left_out: &mut LeftOut) {
+        for (key, value) in self.fields {
+            if !value.is_empty() {
+                keep(metadata, key.clone(), &key, value, left_out);
+            }
+        }
+    }
+}
+
+fn keep(
+    metadata: &mut BTreeMap<String, String>,
+    key: String,
+    part: &str,
+    value: Node,
+    left_out: &mut LeftOut,
+) {
+    let at = value.at;
+    let fits = !key.is_empty()
+        && key.len() <= MAX_NAME_BYTES
+        && !key.chars().any(char::is_control)
+        && !metadata.contains_key(&key)
+        && metadata.len() < MAX_METADATA_ENTRIES;
+    match value.text() {
+        Ok(text) if fits && text.len() <= MAX_METADATA_VALUE_BYTES => {
+            metadata.insert(key, text);
+        }
+        _ => left_out.add(part, at),
+    }
+}
+
+pub(super) fn text(key: &str, node: Node) -> Result<(String, Mark), Problem> {
+    let at = node.at;
+    let text =
+        node.text().map_err(|problem| Problem { reason: format!("{key} {}", problem.reason), ..problem })?;
+    Ok((text, at))
+}
+
+/// A name as the store takes it.
+pub(super) fn checked(key: &str, (text, at): (String, Mark)) -> Result<String, Problem> {
+    if text.is_empty() || text.len() > MAX_NAME_BYTES {
+        let reason = format!("{key} must have 1 to {MAX_NAME_BYTES} bytes, not {}", text.len());
+        return Err(Problem { at, reason });
+    }
+    if text.chars().any(char::is_control) {
+        return Err(Problem { at, reason: format!("{key} must not hold control characters") });
+    }
+    Ok(text)
+}
+
+/// How a foreign message names the call that it answers.
+pub(super) fn answers(call: &str) -> serde_json::Value {
+    json!({ "tool_call_id": call })
+}

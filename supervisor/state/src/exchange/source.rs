@@ -1,0 +1,47 @@
+//! What an export reads, page by page. The only place that asks the store for lists.
+
+use talon_store::{
+    Entry, Error, KeyValues, Memory, MemoryQuery, Message, Page, PageRequest, PageToken, PluginId, Session,
+    SessionFilter, SessionId, Sessions, StoredMemory, Usage, View,
+};
+
+use super::limits::PAGE;
+
+fn page(after: Option<PageToken>) -> PageRequest {
+    after.map_or(PageRequest::first(PAGE), |token| PageRequest::after(token, PAGE))
+}
+
+pub(super) async fn plugins(
+    store: &dyn KeyValues,
+    after: Option<PageToken>,
+) -> Result<Page<(PluginId, Usage)>, Error> {
+    store.plugins(&page(after)).await
+}
+
+/// Keys with their values. A page ends early when it grows too large.
+pub(super) async fn entries(
+    store: &dyn KeyValues,
+    plugin: &PluginId,
+    after: Option<PageToken>,
+) -> Result<Page<Entry>, Error> {
+    store.entries(plugin, "", &page(after)).await
+}
+
+pub(super) async fn sessions(store: &dyn Sessions, after: Option<PageToken>) -> Result<Page<Session>, Error> {
+    store.list(&SessionFilter::default(), &page(after)).await
+}
+
+pub(super) async fn messages(
+    store: &dyn Sessions,
+    session: SessionId,
+    after: Option<PageToken>,
+) -> Result<Page<Message>, Error> {
+    store.messages(session, View::All, &page(after)).await
+}
+
+pub(super) async fn memories(
+    store: &dyn Memory,
+    after: Option<PageToken>,
+) -> Result<Page<StoredMemory>, Error> {
+    store.search(&MemoryQuery::default(), &page(after)).await
+}

@@ -1,0 +1,265 @@
+//! What goes out comes back in, the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+use serde_json::json;
+use talon_proto::state::Layers;
+use talon_store::{
+    Compaction, Expected, ExportedSession, Key, MemoryId, Message, Namespace, NewMemory, NewMessage,
+    NewSession, Overrides, PluginId, Role, Session, SessionId, SessionState, Step, StoredMemory, Timestamp,
+    Workflow,
+};
+
+use super::random::{ODD, key, memory, session, value};
+use super::{Files, exported, import, import_all, scratch};
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn conversations_come_back_byte_for_byte(
+        sessions in prop::collection::vec(session(), 0..3),
+        memories in prop::collection::vec(memory(), 0..6),
+    ) {
+        runtime().block_on(async {
+            let (one, other) = (scratch().await, scratch().await);
+            for session in &sessions {
+                one.store.sessions().import(session.clone()).await.unwrap();
+            }
+            let mut kept = Vec::new();
+            for memory in &memories {
+                if one.store.memory().import(memory.clone()).await.unwrap() {
+                    kept.push(memory);
+                }
+            }
+            let files = exported(&one.store, Layers::Conversations).await;
+            assert_eq!(files.len(), sessions.len() + usize::from(!memories.is_empty()));
+            let records = (sessions.len() + kept.len()) as u64;
+            let dry: Vec<_> = files.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice())).collect();
+            let said = import(&other.store, Layers::Conversations, true, &dry).await;
+            assert_eq!((said.counted(), said.lines()), ((records, 0, 0), vec![]), "as planned");
+            assert!(exported(&other.store, Layers::Conversations).await.is_empty());
+            let said = import_all(&other.store, Layers::Conversations, &files).await;
+            assert_eq!((said.counted(), said.lines()), ((records, 0, 0), vec![]), "as done");
+            for session in &sessions {
+                assert_eq!(&other.store.sessions().export(session.session.id).await.unwrap(), session);
+            }
+            for memory in kept {
+                assert_eq!(other.store.memory().get(memory.id).await.unwrap().as_ref(), Some(memory));
+            }
+            assert_eq!(exported(&other.store, Layers::Conversations).await, files);
+            for store in [&one.store, &other.store] {
+                let again = import_all(store, Layers::Conversations, &files).await;
+                assert_eq!((again.counted(), again.lines()), ((0, records, 0), vec![]));
+            }
+        });
+    }
+
+    #[test]
+    fn key_values_come_back_byte_for_byte(
+        plugins in prop::collection::btree_map("[a-z0-9][a-z0-9-]{0,8}", prop::collection::btree_map(key(), value(), 0..12), 0..3),
+    ) {
+        runtime().block_on(async {
+            let (one, other) = (scratch().await, scratch().await);
+            for (plugin, entries) in &plugins {
+                let namespace = Namespace::of(PluginId::new(plugin).unwrap());
+                for (key, value) in entries {
+                    one.store.key_values().set(&namespace, key, value.clone()).await.unwrap();
+                }
+            }
+            let files = exported(&one.store, Layers::KeyValues).await;
+            let records: usize = plugins.values().map(BTreeMap::len).sum();
+            let said = import_all(&other.store, Layers::KeyValues, &files).await;
+            assert_eq!((said.counted(), said.lines()), ((records as u64, 0, 0), vec![]));
+            for (plugin, entries) in &plugins {
+                let plugin = PluginId::new(plugin).unwrap();
+                for (key, value) in entries {
+                    assert_eq!(other.store.key_values().get(&plugin, key).await.unwrap().as_ref(), Some(value));
+                }
+            }
+            assert_eq!(exported(&other.store, Layers::KeyValues).await, files);
+            let again = import_all(&other.store, Layers::KeyValues, &files).await;
+            assert_eq!(again.counted(), (0, records as u64, 0));
+        });
+    }
+}
+
+#[tokio::test]
+async fn each_odd_text_comes_back() {
+    let (one, other) = (scratch().await, scratch().await);
+    let hello = Namespace::of(PluginId::new("hello").unwrap());
+    let mut odd: Vec<String> = ODD.iter().map(|text| (*text).to_owned()).collect();
+    odd.extend(["x".repeat(500_000), "\u{1}".repeat(500), "long line 日本 ".repeat(9_000), "\"".repeat(512)]);
+    for (number, value) in odd.iter().enumerate() {
+        one.store
+            .key_values()
+            .set(&hello, &Key::new(format!("v{number}")).unwrap(), value.clone().into())
+            .await
+            .unwrap();
+        if let Ok(key) = Key::new(value.as_str()) {
+            one.store.key_values().set(&hello, &key, b"as a key".to_vec()).await.unwrap();
+        }
+    }
+    let files = exported(&one.store, Layers::KeyValues).await;
+    let said = import_all(&other.store, Layers::KeyValues, &files).await;
+    assert_eq!(said.lines(), Vec::<String>::new());
+    for (number, value) in odd.iter().enumerate() {
+        let key = Key::new(format!("v{number}")).unwrap();
+        let there = other.store.key_values().get(&hello.plugin, &key).await.unwrap().unwrap();
+        assert_eq!(String::from_utf8(there).unwrap(), *value, "{number}");
+    }
+    assert_eq!(exported(&other.store, Layers::KeyValues).await, files);
+    // What others make of it: a reader of its own has the same texts.
+    let text = std::str::from_utf8(&files["plugins/hello/state.yaml"]).unwrap();
+    let read: BTreeMap<String, String> = serde_saphyr::from_str(text).unwrap();
+    for (number, value) in odd.iter().enumerate() {
+        assert_eq!(read[&format!("v{number}")], *value, "{number}");
+    }
+}
+
+#[tokio::test]
+async fn the_files_are_as_they_always_are() {
+    let one = scratch().await;
+    let session = one.store.sessions().import(fixed_session()).await.unwrap();
+    assert!(session);
+    one.store.memory().import(fixed_memory()).await.unwrap();
+    let files = exported(&one.store, Layers::Conversations).await;
+    let expected = include_str!("../../../tests/exchange/ours/sessions/01KHZZZZZZ0123456789ABCDEF.yaml");
+    assert_eq!(read(&files, "sessions/01KHZZZZZZ0123456789ABCDEF.yaml"), expected);
+    let expected = include_str!("../../../tests/exchange/ours/memory/memories.yaml");
+    assert_eq!(read(&files, "memory/memories.yaml"), expected);
+    let hello = Namespace::of(PluginId::new("hello").unwrap());
+    for (key, value) in [
+        ("bytes", &[0xff; 70][..]),
+        ("count", b"42"),
+        ("empty", b""),
+        ("note", "first line\nsecond — 日本\n".as_bytes()),
+        ("plain", b"some words"),
+        ("yes", b"no"),
+    ] {
+        one.store.key_values().set(&hello, &Key::new(key).unwrap(), value.to_vec()).await.unwrap();
+    }
+    let files = exported(&one.store, Layers::KeyValues).await;
+    assert_eq!(files.len(), 1, "no file of the other layer");
+    let expected = include_str!("../../../tests/exchange/ours/plugins/hello/state.yaml");
+    assert_eq!(read(&files, "plugins/hello/state.yaml"), expected);
+}
+
+fn read<'a>(files: &'a Files, path: &str) -> &'a str {
+    std::str::from_utf8(&files[path]).unwrap()
+}
+
+fn fixed_session() -> ExportedSession {
+    let at = |seconds: i64| Timestamp::from_millis(1_771_686_000_000 + seconds * 1000);
+    let message = |sequence, role, content: &str| Message {
+        sequence,
+        role,
+        content: content.to_owned(),
+        tool_calls: None,
+        tool_results: None,
+        at: at(i64::try_from(sequence).unwrap()),
+        summarizes: None,
+        replaced_by: None,
+    };
+    let calls = json!([{"id": "c1", "name": "gitlab", "arguments": {"project": "7", "deep": [[1, 2.5], [], {}], "null": null}}]);
+    let messages = vec![
+        Message { replaced_by: Some(3), ..message(1, Role::User, "Hello: what is up?") },
+        Message { tool_calls: Some(calls), ..message(2, Role::Assistant, "") },
+        Message { summarizes: Some(1), ..message(3, Role::System, "They said hello.\nNothing else.") },
+        Message {
+            tool_results: Some(json!({"tool_call_id": "c1"})),
+            ..message(4, Role::Tool, "  indented\nresult")
+        },
+    ];
+    let session = Session {
+        id: SessionId::new("01KHZZZZZZ0123456789ABCDEF").unwrap(),
+        sender: "alice".into(),
+        channel: "slack:C1".into(),
+        state: SessionState::Idle,
+        active_model: Some("anthropic/claude".into()),
+        overrides: Overrides { thinking: Some("high".into()), ..Overrides::default() },
+        metadata: BTreeMap::from([("title".into(), "A title".into()), ("debug".into(), "true".into())]),
+        created_at: at(0),
+        updated_at: at(9),
+        next_sequence: 5,
+    };
+    ExportedSession { session, messages }
+}
+
+fn fixed_memory() -> StoredMemory {
+    let steps = vec![Step::new("gitlab", "analyze_code", 1), Step::new("jira", "create_issue", 2)];
+    StoredMemory {
+        id: MemoryId::new("01KHZZZZZZ0123456789ABCDEG").unwrap(),
+        content: "analyze, then report".into(),
+        tags: BTreeSet::from(["workflow".into(), "on".into()]),
+        source: "session 1".into(),
+        workflow: Some(Workflow {
+            trigger: "analyze code, create issue".into(),
+            steps,
+            outcome: "success".into(),
+        }),
+        created_at: Timestamp::from_millis(1_771_686_000_000),
+        count: 3,
+        last_used: Timestamp::from_millis(1_771_686_123_456),
+    }
+}
+
+#[tokio::test]
+async fn an_empty_store_has_no_files() {
+    let one = scratch().await;
+    assert!(exported(&one.store, Layers::Conversations).await.is_empty());
+    assert!(exported(&one.store, Layers::KeyValues).await.is_empty());
+}
+
+#[tokio::test]
+async fn long_sessions_go_through_in_pieces() {
+    let (one, other) = (scratch().await, scratch().await);
+    let new = NewSession { sender: "a".into(), channel: "b".into(), ..NewSession::default() };
+    let id = one.store.sessions().create(new).await.unwrap().id;
+    for turn in 0..12 {
+        let messages = (0..250)
+            .map(|n| NewMessage::text(Role::User, format!("turn {turn}, {n}: {}", "word ".repeat(50))));
+        one.store.sessions().append(id, Expected::Any, messages.collect()).await.unwrap();
+    }
+    let summary = NewMessage::text(Role::System, "what was");
+    one.store.sessions().compact(id, Expected::Any, Compaction { through: 2000, summary }).await.unwrap();
+    one.store
+        .memory()
+        .remember(NewMemory { content: "x".into(), source: "y".into(), ..NewMemory::default() })
+        .await
+        .unwrap();
+    let files = exported(&one.store, Layers::Conversations).await;
+    assert_eq!(import_all(&other.store, Layers::Conversations, &files).await.counted(), (2, 0, 0));
+    assert_eq!(
+        other.store.sessions().export(id).await.unwrap(),
+        one.store.sessions().export(id).await.unwrap()
+    );
+    // The session goes on; what was exported is all there still.
+    one.store.sessions().append(id, Expected::Any, vec![NewMessage::text(Role::User, "more")]).await.unwrap();
+    let summary = NewMessage::text(Role::System, "and that too");
+    one.store.sessions().compact(id, Expected::Any, Compaction { through: 2500, summary }).await.unwrap();
+    assert_eq!(import_all(&one.store, Layers::Conversations, &files).await.counted(), (0, 2, 0));
+}
+
+#[tokio::test]
+async fn writes_of_an_import_share_commits() {
+    let (one, other) = (scratch().await, scratch().await);
+    let mut file = String::new();
+    for number in 0..5_000 {
+        file.push_str(&format!("key-{number:05}: value {number}\n"));
+    }
+    let before = one.store.counters();
+    let said =
+        import(&one.store, Layers::KeyValues, false, &[("plugins/hello/state.yaml", file.as_bytes())]).await;
+    assert_eq!(said.counted(), (5_000, 0, 0));
+    let after = one.store.counters();
+    let (writes, commits) = (after.writes - before.writes, after.commits - before.commits);
+    assert!(writes == 5_000 && commits <= writes / 4, "{writes} writes in {commits} commits");
+    let files = exported(&one.store, Layers::KeyValues).await;
+    assert_eq!(import_all(&other.store, Layers::KeyValues, &files).await.counted(), (5_000, 0, 0));
+}

@@ -1,0 +1,125 @@
+//! The store's errors as those of gRPC.
+//!
+//! A plugin is told what it can do something about. What is wrong with the database itself is for the operator, and for
+//! the log: to a plugin it is a generic text.
+
+use std::error::Error as StdError;
+use std::time::Duration;
+
+use talon_listen::Throttle;
+use talon_proto::state::QuotaExceeded;
+use talon_store::{Error, Resource};
+use tonic::metadata::MetadataValue;
+use tonic::{Code, Status};
+
+use crate::limits::MAX_STATUS_BYTES;
+
+/// After how many milliseconds another try makes sense, in the header that gRPC's own retries look at.
+pub(crate) const RETRY_HEADER: &str = "grpc-retry-pushback-ms";
+/// When another try makes sense if nothing better is known.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Who is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asker {
+    /// Somebody who is not told about the machine.
+    Plugin,
+    /// Whose machine it is.
+    Operator,
+}
+
+/// What is answered instead of a result.
+pub(crate) fn status(error: &Error, asker: Asker) -> Status {
+    match error {
+        Error::Invalid { .. } => Status::invalid_argument(cut(error.to_string())),
+        Error::Quota { resource, used, limit, wanted, .. } => {
+            let details =
+                QuotaExceeded { resource: resource.to_string(), used: *used, limit: *limit, wanted: *wanted };
+            let what = match resource {
+                Resource::Bytes => "bytes of keys and values",
+                Resource::Keys => "keys",
+            };
+            let text = format!(
+                "the quota is used up: {used} of {limit} {what}, and {wanted} are wanted; delete something first, or \
+                 have the operator raise it"
+            );
+            details.into_status(text)
+        }
+        Error::BadCopy { why, .. } => {
+            Status::invalid_argument(cut(format!("the copy cannot be restored: {why}. Nothing was changed")))
+        }
+        Error::Unsupported(instead) => Status::failed_precondition(*instead),
+        Error::NoSession(_) => Status::not_found(error.to_string()),
+        Error::SessionExists(_) => Status::already_exists(error.to_string()),
+        Error::OutOfSequence { .. } => Status::aborted(error.to_string()),
+        Error::Full(_) => {
+            log(error);
+            let text = "there is no room for the state of plugins: try again once the operator has made some";
+            later(Code::ResourceExhausted, told(error, asker, text), RETRY)
+        }
+        Error::Busy(_) => {
+            log(error);
+            later(Code::Unavailable, told(error, asker, "the database is busy: try again in a moment"), RETRY)
+        }
+        Error::Unavailable { retry_in, .. } => {
+            let text =
+                format!("the database cannot be reached: try again in {} ms", retry_in.as_millis().max(1));
+            later(Code::Unavailable, told(error, asker, &text), *retry_in)
+        }
+        Error::Closed => later(Code::Unavailable, "the state service is ending: try again".to_owned(), RETRY),
+        _ => {
+            log(error);
+            Status::internal(told(error, asker, "the state service failed; its log says why"))
+        }
+    }
+}
+
+fn told(error: &Error, asker: Asker, plugin: &str) -> String {
+    match asker {
+        Asker::Plugin => plugin.to_owned(),
+        Asker::Operator => cut(chain(error)),
+    }
+}
+
+fn later(code: Code, text: String, retry_in: Duration) -> Status {
+    let mut status = Status::new(code, text);
+    let wait = u64::try_from(retry_in.as_millis()).unwrap_or(u64::MAX).max(1);
+    status.metadata_mut().insert(RETRY_HEADER, MetadataValue::from(wait));
+    status
+}
+
+/// What everybody's requests run into, once a second.
+fn log(error: &Error) {
+    static FAILED: Throttle = Throttle::new();
+    if let Some(unsaid) = FAILED.word() {
+        tracing::error!(error = chain(error), unsaid, "a request failed");
+    }
+}
+
+/// An error with its causes in one line.
+pub(crate) fn chain(error: &dyn StdError) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.ends_with(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// As much of a text as a header holds.
+pub(crate) fn cut(mut text: String) -> String {
+    if text.len() > MAX_STATUS_BYTES {
+        text.truncate(text.floor_char_boundary(MAX_STATUS_BYTES));
+        text.push('…');
+    }
+    text
+}
+
+#[cfg(test)]
+#[path = "failure_tests.rs"]
+mod tests;

@@ -1,0 +1,241 @@
+//! What every request passes before a service sees it: is there room, does its body come, is it answered in time.
+//!
+//! A service reads a request's message before it looks at it, and holds what it has read for as long as the client
+//! likes. So half-sent requests are bounded in number, bytes and time, for each plugin by itself, however many sockets
+//! its instances have: what one plugin does costs no other its place.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, FutureExt as _};
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use hyper::body::{Bytes, Incoming};
+use talon_listen::Held;
+use talon_store::PluginId;
+use tokio_util::sync::CancellationToken;
+use tonic::body::Body;
+use tonic::{Code, Status};
+use tower_service::Service;
+
+use crate::limits::{MAX_MESSAGE_BYTES, MAX_REQUEST_BYTES, MAX_REQUESTS};
+
+/// What is refused without a place keeps none.
+type Answer = http::Response<Held<Body, Option<Arc<Place>>>>;
+
+/// The rooms of all plugins that have sockets.
+#[derive(Debug, Default)]
+pub(crate) struct Rooms(Mutex<BTreeMap<PluginId, Weak<Room>>>);
+
+impl Rooms {
+    /// The room of a plugin, which all its sockets share.
+    pub(crate) fn of(&self, plugin: &PluginId) -> Arc<Room> {
+        let mut rooms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(room) = rooms.get(plugin).and_then(Weak::upgrade) {
+            return room;
+        }
+        rooms.retain(|_, room| room.strong_count() > 0);
+        let room = Room::of_plugin();
+        rooms.insert(plugin.clone(), Arc::downgrade(&room));
+        room
+    }
+}
+
+/// How much one plugin, or one operator's connection, may ask at once, counted.
+#[derive(Debug)]
+pub(crate) struct Room {
+    requests: AtomicUsize,
+    bytes: AtomicUsize,
+    most_bytes: usize,
+}
+
+impl Room {
+    /// Of a plugin.
+    pub(crate) fn of_plugin() -> Arc<Self> {
+        Arc::new(Self {
+            requests: AtomicUsize::new(0),
+            bytes: AtomicUsize::new(0),
+            most_bytes: MAX_REQUEST_BYTES,
+        })
+    }
+
+    /// Of an operator's connection. Its requests may be streams of many gigabytes, of which little is held at once.
+    pub(crate) fn of_operator() -> Arc<Self> {
+        Arc::new(Self { requests: AtomicUsize::new(0), bytes: AtomicUsize::new(0), most_bytes: usize::MAX })
+    }
+}
+
+/// Stands in front of a service, for one connection.
+#[derive(Debug, Clone)]
+pub(crate) struct Gate<S> {
+    inner: S,
+    room: Arc<Room>,
+    closed: CancellationToken,
+    /// How long a request may take, whatever its client says.
+    most: Duration,
+}
+
+impl<S> Gate<S> {
+    /// `closed` once no new request is taken.
+    pub(crate) fn new(inner: S, room: Arc<Room>, closed: CancellationToken, most: Duration) -> Self {
+        Self { inner, room, closed, most }
+    }
+
+    fn admit(&self) -> Result<Arc<Place>, Status> {
+        if self.closed.is_cancelled() {
+            return Err(Status::unavailable("this socket is being closed and takes no new requests"));
+        }
+        let place = Place { room: Arc::clone(&self.room), bytes: AtomicUsize::new(0) };
+        if self.room.requests.fetch_add(1, Ordering::Relaxed) >= MAX_REQUESTS {
+            let text = format!(
+                "{MAX_REQUESTS} requests are the most at once of one plugin: wait for some to be answered"
+            );
+            return Err(Status::resource_exhausted(text));
+        }
+        Ok(Arc::new(place))
+    }
+}
+
+impl<S> hyper::service::Service<http::Request<Incoming>> for Gate<S>
+where
+    S: Service<http::Request<Counted>, Response = http::Response<Body>, Error = Infallible> + Clone,
+    S::Future: Send + 'static,
+{
+    type Response = Answer;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
+
+    fn call(&self, request: http::Request<Incoming>) -> Self::Future {
+        let place = match self.admit() {
+            Ok(place) => place,
+            Err(status) => return answer(status.into_http(), None).boxed(),
+        };
+        let time = wanted(request.headers()).map_or(self.most, |wanted| wanted.min(self.most));
+        let held = Arc::clone(&place);
+        let answered = self.inner.clone().call(request.map(|body| Counted { body, place }));
+        Box::pin(async move {
+            let response = match tokio::time::timeout(time, answered).await {
+                Ok(Ok(response)) => in_our_words(response),
+                Ok(Err(never)) => match never {},
+                Err(_late) => {
+                    let text = format!(
+                        "it took longer than {time:?}: a write may or may not have been done, and can be tried again"
+                    );
+                    Status::deadline_exceeded(text).into_http()
+                }
+            };
+            answer(response, Some(held)).await
+        })
+    }
+}
+
+async fn answer(response: http::Response<Body>, place: Option<Arc<Place>>) -> Result<Answer, Infallible> {
+    Ok(response.map(|body| Held::new(body, place)))
+}
+
+/// A message that is too large is refused by the library, as a number out of range.
+fn in_our_words(response: http::Response<Body>) -> http::Response<Body> {
+    let too_large = response.headers().get(Status::GRPC_STATUS).is_some_and(|code| {
+        code.as_bytes().iter().fold(0, |number, digit| number * 10 + i32::from(digit.wrapping_sub(b'0')))
+            == Code::OutOfRange as i32
+    });
+    if !too_large {
+        return response;
+    }
+    let text = format!(
+        "a request may have {MAX_MESSAGE_BYTES} bytes, and a value in it {}: keep less under one key",
+        talon_store::limits::MAX_VALUE_BYTES
+    );
+    Status::invalid_argument(text).into_http()
+}
+
+/// How long the client is going to wait: at most eight digits and a unit.
+fn wanted(headers: &http::HeaderMap) -> Option<Duration> {
+    let text = headers.get("grpc-timeout")?.to_str().ok()?;
+    let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    if digits.len() > 8 || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    let number: u64 = digits.parse().ok()?;
+    match unit {
+        "H" => Some(Duration::from_secs(number * 3600)),
+        "M" => Some(Duration::from_secs(number * 60)),
+        "S" => Some(Duration::from_secs(number)),
+        "m" => Some(Duration::from_millis(number)),
+        "u" => Some(Duration::from_micros(number)),
+        "n" => Some(Duration::from_nanos(number)),
+        _ => None,
+    }
+}
+
+/// A request's place in its socket's room; free again when dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    room: Arc<Room>,
+    bytes: AtomicUsize,
+}
+
+impl Place {
+    /// Says whether so many bytes more fit in.
+    fn grow(&self, bytes: usize) -> bool {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.room.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes <= self.room.most_bytes
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.room.bytes.fetch_sub(*self.bytes.get_mut(), Ordering::Relaxed);
+        self.room.requests.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A request's body whose bytes are counted.
+#[derive(Debug)]
+pub(crate) struct Counted {
+    body: Incoming,
+    place: Arc<Place>,
+}
+
+impl HttpBody for Counted {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let frame = match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
+            None => return Poll::Ready(None),
+            Some(Ok(frame)) => frame,
+            // The client stopped sending, or its connection ended.
+            Some(Err(error)) => return Poll::Ready(Some(Err(Status::cancelled(error.to_string())))),
+        };
+        let fits = frame.data_ref().is_none_or(|data| self.place.grow(data.len()));
+        Poll::Ready(Some(if fits {
+            Ok(frame)
+        } else {
+            let text = format!(
+                "{} MiB of requests are the most at once on one socket: wait for some to be answered",
+                MAX_REQUEST_BYTES >> 20
+            );
+            Err(Status::resource_exhausted(text))
+        }))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+#[path = "gate_tests.rs"]
+mod tests;

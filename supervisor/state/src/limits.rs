@@ -1,0 +1,51 @@
+//! Every limit of the service, each with its reason. Those of keys, values and pages are the store's, and
+//! how long a client may be silent at first is `talon-listen`'s.
+
+use std::time::Duration;
+
+use talon_store::limits::MAX_VALUE_BYTES;
+
+/// Sockets of plugins at once. One for each instance of a plugin; a thousand is more than one machine runs. One more is
+/// not served, which is logged.
+pub const MAX_SOCKETS: usize = 1024;
+/// Connections of one socket at once. A plugin needs one, some clients open one a thread. One more is closed at once.
+pub const MAX_CONNECTIONS: usize = 32;
+/// Connections of operators at once. The supervisor has one, and the command line one for itself.
+pub const MAX_OPERATORS: usize = 16;
+/// Requests of one connection at once. Further ones wait in the client, as HTTP/2 has it.
+pub const MAX_STREAMS: u32 = 128;
+/// Requests of one plugin at once, over all its sockets, from their headers to the last byte of their answers. Each
+/// answer may have a mebibyte, so this also bounds what answers hold that nobody takes. One more gets
+/// RESOURCE_EXHAUSTED.
+pub const MAX_REQUESTS: usize = 256;
+/// Bytes of one plugin's unanswered requests. Sixty-four writes of the largest values at once fit in; a request beyond
+/// it gets RESOURCE_EXHAUSTED.
+pub const MAX_REQUEST_BYTES: usize = 72 << 20;
+/// The largest message: both values of a comparison, and the key with the frame around it. What is larger gets
+/// INVALID_ARGUMENT before it is read.
+pub const MAX_MESSAGE_BYTES: usize = 2 * MAX_VALUE_BYTES + (64 << 10);
+/// Headers of one request; ours have a few hundred bytes.
+pub const MAX_HEADER_BYTES: u32 = 16 << 10;
+/// HTTP/2 frames of up to 1 MiB, as on `host.sock`: with the default of 16 KiB large values take twice as long.
+pub const FRAME_BYTES: u32 = 1 << 20;
+/// What one stream, and one connection, may send ahead of being read: one whole message of the largest kind.
+pub const WINDOW_BYTES: u32 = 2 << 20;
+/// How long a plugin's request may take, from its headers to its answer. The body comes over a unix socket and a write
+/// waits five seconds for another process at most, so what takes longer hangs. A client that names less gets less.
+pub const MAX_PLUGIN_TIME: Duration = Duration::from_secs(30);
+/// The same for an operator, who may send or purge gigabytes.
+pub const MAX_OPERATOR_TIME: Duration = Duration::from_secs(3600);
+/// How long an operator's stream may pause. What sends it reads files of its own disk.
+pub const MAX_PAUSE: Duration = Duration::from_secs(30);
+/// How long requests that were begun may go on once a socket is detached or the process is to end.
+pub const CLOSE_GRACE: Duration = Duration::from_secs(5);
+/// The wait after `accept` failed for want of descriptors or memory, which does not get better by trying at once.
+pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// Messages of an export or import on their way to the operator. Each file chunk has 64 KiB.
+pub const MAX_STREAMED: usize = 16;
+/// The longest text of a gRPC error. It travels in HTTP/2 headers, where 16 KiB break the connection.
+pub const MAX_STATUS_BYTES: usize = 2 << 10;
+/// How much of a file one message of a stream carries.
+pub const CHUNK_BYTES: usize = 64 << 10;
+/// The largest copy that is received. State is small; a copy beyond this is put back by hand while nothing runs.
+pub const MAX_COPY_BYTES: u64 = 64 << 30;

@@ -1,0 +1,146 @@
+//! `talon.state.v1.Operator`: what an operator may do with kept state. Whoever has the connection may do all of it.
+
+mod copies;
+mod entries;
+mod files;
+mod scratch;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use futures_util::stream::BoxStream;
+use talon_proto::state::operator_server::Operator;
+use talon_proto::state::{
+    BackupChunk, BackupRequest, DeleteEntryRequest, DeleteEntryResponse, DescribeRequest, DescribeResponse,
+    ExportChunk, ExportRequest, GetEntryRequest, GetEntryResponse, ImportChunk, ImportReport,
+    ListEntriesRequest, ListEntriesResponse, ListPluginsRequest, ListPluginsResponse, PurgeRequest,
+    PurgeResponse, RestoreChunk, RestoreResponse, SetEntryRequest, SetEntryResponse,
+};
+use talon_store::Error;
+use tokio_util::sync::CancellationToken;
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::database::Database;
+use crate::failure::{Asker, chain};
+use crate::limits::MAX_PAUSE;
+
+pub(crate) use scratch::Scratch;
+
+/// Serves one connection of an operator.
+pub(crate) struct Service {
+    database: Arc<Database>,
+    /// Streams end with the process; what they have done by then stays.
+    closed: CancellationToken,
+}
+
+/// What goes to the operator piece by piece.
+type Pieces<T> = BoxStream<'static, Result<T, Status>>;
+
+impl Service {
+    pub(crate) fn new(database: Arc<Database>, closed: CancellationToken) -> Self {
+        Self { database, closed }
+    }
+
+    fn failed(&self, error: &Error) -> Status {
+        self.database.failed(error, Asker::Operator)
+    }
+}
+
+/// The next piece of what an operator sends; `None` after the last.
+async fn next<T>(from: &mut Streaming<T>) -> Result<Option<T>, Status> {
+    tokio::time::timeout(MAX_PAUSE, from.message()).await.unwrap_or_else(|_late| {
+        Err(Status::deadline_exceeded(format!("nothing came for {} s", MAX_PAUSE.as_secs())))
+    })
+}
+
+#[tonic::async_trait]
+impl Operator for Service {
+    async fn describe(
+        &self,
+        _request: Request<DescribeRequest>,
+    ) -> Result<Response<DescribeResponse>, Status> {
+        // What is wrong is part of the answer.
+        let problem = self.database.check().await.err().map(|error| chain(&error));
+        let (engine, place, schema_version) = self.database.describe();
+        let counters = self.database.counters();
+        Ok(Response::new(DescribeResponse {
+            engine: engine.to_owned(),
+            place,
+            layers: self.database.layers.into(),
+            schema_version,
+            problem: problem.unwrap_or_else(|| self.database.lasting_problem()),
+            writes: counters.writes,
+            commits: counters.commits,
+            sockets: self.database.sockets.load(Ordering::Relaxed),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        }))
+    }
+
+    async fn list_plugins(
+        &self,
+        request: Request<ListPluginsRequest>,
+    ) -> Result<Response<ListPluginsResponse>, Status> {
+        self.list_plugins(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn list_entries(
+        &self,
+        request: Request<ListEntriesRequest>,
+    ) -> Result<Response<ListEntriesResponse>, Status> {
+        self.list_entries(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn get_entry(
+        &self,
+        request: Request<GetEntryRequest>,
+    ) -> Result<Response<GetEntryResponse>, Status> {
+        self.get_entry(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn set_entry(
+        &self,
+        request: Request<SetEntryRequest>,
+    ) -> Result<Response<SetEntryResponse>, Status> {
+        self.set_entry(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn delete_entry(
+        &self,
+        request: Request<DeleteEntryRequest>,
+    ) -> Result<Response<DeleteEntryResponse>, Status> {
+        self.delete_entry(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn purge(&self, request: Request<PurgeRequest>) -> Result<Response<PurgeResponse>, Status> {
+        self.purge(request.into_inner()).await.map(Response::new)
+    }
+
+    type ExportStream = Pieces<ExportChunk>;
+
+    async fn export(&self, _request: Request<ExportRequest>) -> Result<Response<Self::ExportStream>, Status> {
+        files::export(Arc::clone(&self.database), self.closed.clone()).map(Response::new)
+    }
+
+    type ImportStream = Pieces<ImportReport>;
+
+    async fn import(
+        &self,
+        request: Request<Streaming<ImportChunk>>,
+    ) -> Result<Response<Self::ImportStream>, Status> {
+        let from = request.into_inner();
+        files::import(Arc::clone(&self.database), from, self.closed.clone()).map(Response::new)
+    }
+
+    type BackupStream = Pieces<BackupChunk>;
+
+    async fn backup(&self, _request: Request<BackupRequest>) -> Result<Response<Self::BackupStream>, Status> {
+        copies::backup(Arc::clone(&self.database)).await.map(Response::new)
+    }
+
+    async fn restore(
+        &self,
+        request: Request<Streaming<RestoreChunk>>,
+    ) -> Result<Response<RestoreResponse>, Status> {
+        copies::restore(&self.database, request.into_inner()).await.map(Response::new)
+    }
+}

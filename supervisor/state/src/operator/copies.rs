@@ -1,0 +1,166 @@
+//! Whole databases: `Backup` and `Restore`.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use futures_util::stream::StreamExt as _;
+use sha2::{Digest as _, Sha256};
+use talon_proto::state::{
+    BackupBegin, BackupChunk, BackupEnd, RestoreBegin, RestoreChunk, RestoreEnd, RestoreResponse,
+    backup_chunk, restore_chunk,
+};
+use talon_store::{Error, POSTGRES_BACKUP, POSTGRES_RESTORE};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Status, Streaming};
+
+use super::{Pieces, Scratch, next};
+use crate::database::Database;
+use crate::failure::{Asker, cut};
+use crate::limits::{CHUNK_BYTES, MAX_COPY_BYTES, MAX_STREAMED};
+
+/// Copies the database, and then sends the copy.
+pub(super) async fn backup(database: Arc<Database>) -> Result<Pieces<BackupChunk>, Status> {
+    let store = database.store()?;
+    let scratch = scratch(file(&database, POSTGRES_BACKUP)?).await?;
+    let copy = scratch.copy();
+    let made = store.backup(&copy).await.map_err(|error| database.failed(&error, Asker::Operator))?;
+    let begin = BackupBegin {
+        layers: database.layers.into(),
+        schema_version: made.schema_version,
+        bytes: made.bytes,
+    };
+    let (to, pieces) = mpsc::channel(MAX_STREAMED);
+    tokio::task::spawn_blocking(move || {
+        if let Err(error) = send(&copy, begin, &to) {
+            // Whoever does not listen any more wants no reason.
+            let _told = to.blocking_send(Err(failed("the copy cannot be read", &error)));
+        }
+        drop(scratch);
+    });
+    Ok(ReceiverStream::new(pieces).boxed())
+}
+
+type ToOperator = mpsc::Sender<Result<BackupChunk, Status>>;
+
+fn send(copy: &Path, begin: BackupBegin, to: &ToOperator) -> io::Result<()> {
+    let give = |what| to.blocking_send(Ok(BackupChunk { what: Some(what) })).is_ok();
+    let mut copy = File::open(copy)?;
+    let mut digest = Sha256::new();
+    if !give(backup_chunk::What::Begin(begin)) {
+        return Ok(());
+    }
+    loop {
+        let mut data = Vec::with_capacity(CHUNK_BYTES);
+        (&mut copy).take(CHUNK_BYTES as u64).read_to_end(&mut data)?;
+        if data.is_empty() {
+            break;
+        }
+        digest.update(&data);
+        if !give(backup_chunk::What::Data(data)) {
+            return Ok(());
+        }
+    }
+    // An operator who has gone meanwhile needs no end.
+    let _heard = give(backup_chunk::What::End(BackupEnd { sha256: hex::encode(digest.finalize()) }));
+    Ok(())
+}
+
+/// Receives a copy whole, and then puts it in the place of what there is.
+pub(super) async fn restore(
+    database: &Database,
+    mut from: Streaming<RestoreChunk>,
+) -> Result<RestoreResponse, Status> {
+    let file = file(database, POSTGRES_RESTORE)?;
+    let Some(restore_chunk::What::Begin(begin)) = said(&mut from).await? else {
+        return Err(Status::invalid_argument("a restore begins with `begin`"));
+    };
+    if begin.layers() != database.layers {
+        return Err(Status::failed_precondition(
+            "the copy is one of other state: that of plugins, and sessions with memory, are restored each into its own place",
+        ));
+    }
+    if begin.bytes > MAX_COPY_BYTES {
+        let text = format!(
+            "a copy may have {MAX_COPY_BYTES} bytes, not {}: stop Talon and copy the file itself",
+            begin.bytes
+        );
+        return Err(Status::invalid_argument(text));
+    }
+    let scratch = scratch(file).await?;
+    receive(&scratch.copy(), &begin, &mut from).await?;
+    let restored = database.restore(&scratch.copy(), begin.check_only).await;
+    let restored = restored.map_err(|error| database.failed(&error, Asker::Operator))?;
+    let kept = restored.kept.map(|kept| kept.display().to_string()).unwrap_or_default();
+    Ok(RestoreResponse { schema_version: restored.schema_version, kept })
+}
+
+async fn said(from: &mut Streaming<RestoreChunk>) -> Result<Option<restore_chunk::What>, Status> {
+    Ok(next(from).await?.and_then(|chunk| chunk.what))
+}
+
+/// Writes what comes to a file, as much as was announced and not a byte more.
+async fn receive(
+    copy: &Path,
+    begin: &RestoreBegin,
+    from: &mut Streaming<RestoreChunk>,
+) -> Result<(), Status> {
+    let written = |error: io::Error| failed("the copy cannot be written", &error);
+    let mut copy = OpenOptions::new().write(true).create_new(true).mode(0o600).open(copy).map_err(written)?;
+    let (mut digest, mut bytes) = (Sha256::new(), 0);
+    loop {
+        match said(from).await? {
+            Some(restore_chunk::What::Data(data)) => {
+                bytes += data.len() as u64;
+                if bytes > begin.bytes {
+                    return Err(damaged("it is longer than announced"));
+                }
+                let work = move || {
+                    digest.update(&data);
+                    copy.write_all(&data).map(|()| (digest, copy))
+                };
+                let worked = tokio::task::spawn_blocking(work).await;
+                (digest, copy) = worked.map_err(|_| Status::internal("a thread failed"))?.map_err(written)?;
+            }
+            Some(restore_chunk::What::End(RestoreEnd { sha256 })) => {
+                return if bytes < begin.bytes {
+                    Err(damaged("it is shorter than announced"))
+                } else if hex::encode(digest.finalize()) == sha256 {
+                    Ok(())
+                } else {
+                    Err(damaged("its digest is another one"))
+                };
+            }
+            Some(restore_chunk::What::Begin(_)) => {
+                return Err(Status::invalid_argument("a restore has one copy"));
+            }
+            None => return Err(damaged("it ends before its end")),
+        }
+    }
+}
+
+fn damaged(why: &str) -> Status {
+    Status::invalid_argument(format!("the copy did not arrive whole: {why}. Nothing was changed"))
+}
+
+/// The database's file. Where the engine has none, the operator hears what to do instead.
+fn file(database: &Database, instead: &'static str) -> Result<PathBuf, Status> {
+    database.file.clone().ok_or_else(|| database.failed(&Error::Unsupported(instead), Asker::Operator))
+}
+
+async fn scratch(file: PathBuf) -> Result<Scratch, Status> {
+    let made = tokio::task::spawn_blocking(move || Scratch::beside(&file)).await;
+    made.map_err(|_| Status::internal("a thread failed"))?
+        .map_err(|error| failed("a place for the copy cannot be made", &error))
+}
+
+fn failed(what: &str, error: &io::Error) -> Status {
+    let text = cut(format!("{what} beside the database: {error}"));
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Status::resource_exhausted(text),
+        _ => Status::internal(text),
+    }
+}

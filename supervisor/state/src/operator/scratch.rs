@@ -1,0 +1,85 @@
+//! Where copies lie while they are made or received: a directory beside the database, gone with its user.
+
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use ulid::Ulid;
+
+/// What the names of these directories have behind the database's.
+const MARK: &str = ".copying-";
+
+/// A directory of mode 0700, removed when dropped.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    path: PathBuf,
+    /// Held as long as the directory is used: the kernel lets go of it when we end, however that is.
+    _lock: File,
+}
+
+impl Scratch {
+    /// Makes one beside a database.
+    pub(super) fn beside(database: &Path) -> io::Result<Self> {
+        let mut name = database.as_os_str().to_owned();
+        name.push(format!("{MARK}{}", Ulid::generate()));
+        let path = PathBuf::from(name);
+        DirBuilder::new().mode(0o700).create(&path)?;
+        let lock = File::open(&path)?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+        Ok(Self { path, _lock: lock })
+    }
+
+    /// The copy in it.
+    pub(super) fn copy(&self) -> PathBuf {
+        self.path.join("copy.db")
+    }
+
+    /// Removes those whose users are gone.
+    pub(crate) fn sweep(database: &Path) {
+        let (Some(directory), Some(name)) = (database.parent(), database.file_name()) else { return };
+        let begins = format!("{}{MARK}", name.to_string_lossy());
+        let Ok(found) = fs::read_dir(directory) else { return };
+        for entry in found.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(&begins))
+        {
+            let unused = File::open(entry.path())
+                .is_ok_and(|held| flock(&held, FlockOperation::NonBlockingLockExclusive).is_ok());
+            if unused {
+                removed(&entry.path());
+            }
+        }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        removed(&self.path);
+    }
+}
+
+fn removed(path: &Path) {
+    if let Err(error) = fs::remove_dir_all(path) {
+        tracing::warn!(path = %path.display(), %error, "a copy that is not needed any more cannot be removed");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_used_stays_and_what_was_left_goes() {
+        let directory = tempfile::tempdir().unwrap();
+        let database = directory.path().join("state.db");
+        let used = Scratch::beside(&database).unwrap();
+        fs::write(used.copy(), "x").unwrap();
+        let left = directory.path().join(format!("state.db{MARK}left"));
+        fs::create_dir(&left).unwrap();
+        fs::write(left.join("copy.db"), "x").unwrap();
+        Scratch::sweep(&database);
+        assert!(used.copy().exists() && !left.exists());
+        drop(used);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+}

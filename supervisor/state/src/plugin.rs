@@ -1,0 +1,100 @@
+//! `talon.state.v1.State`: one plugin's own key-values. Whose they are was said when its socket was handed over.
+
+use std::sync::Arc;
+
+use talon_proto::state::state_server::State;
+use talon_proto::state::{
+    CompareAndSetRequest, CompareAndSetResponse, DeleteRequest, DeleteResponse, GetRequest, GetResponse,
+    KeysRequest, KeysResponse, SetRequest, SetResponse,
+};
+use talon_store::{Error, Key, KeyValues, Namespace, Page, PageRequest, PageToken, Swap};
+use tonic::{Request, Response, Status};
+
+use crate::database::Database;
+use crate::failure::Asker;
+
+/// Serves one namespace.
+pub(crate) struct Service {
+    database: Arc<Database>,
+    key_values: Arc<dyn KeyValues>,
+    namespace: Namespace,
+}
+
+impl Service {
+    pub(crate) fn new(database: Arc<Database>, key_values: Arc<dyn KeyValues>, namespace: Namespace) -> Self {
+        Self { database, key_values, namespace }
+    }
+
+    fn failed(&self, error: &Error) -> Status {
+        self.database.failed(error, Asker::Plugin)
+    }
+
+    fn key(&self, key: String) -> Result<Key, Status> {
+        Key::new(key).map_err(|error| self.failed(&error))
+    }
+}
+
+#[tonic::async_trait]
+impl State for Service {
+    async fn get(&self, request: Request<GetRequest>) -> Result<Response<GetResponse>, Status> {
+        let key = self.key(request.into_inner().key)?;
+        let value = self.key_values.get(&self.namespace.plugin, &key).await;
+        let value = value.map_err(|error| self.failed(&error))?;
+        Ok(Response::new(GetResponse { value }))
+    }
+
+    async fn set(&self, request: Request<SetRequest>) -> Result<Response<SetResponse>, Status> {
+        let SetRequest { key, value } = request.into_inner();
+        let key = self.key(key)?;
+        self.key_values.set(&self.namespace, &key, value).await.map_err(|error| self.failed(&error))?;
+        Ok(Response::new(SetResponse {}))
+    }
+
+    async fn delete(&self, request: Request<DeleteRequest>) -> Result<Response<DeleteResponse>, Status> {
+        let key = self.key(request.into_inner().key)?;
+        let existed = self.key_values.delete(&self.namespace.plugin, &key).await;
+        let existed = existed.map_err(|error| self.failed(&error))?;
+        Ok(Response::new(DeleteResponse { existed }))
+    }
+
+    async fn keys(&self, request: Request<KeysRequest>) -> Result<Response<KeysResponse>, Status> {
+        let KeysRequest { prefix, page_token, page_size } = request.into_inner();
+        let found = async {
+            let page = page(&page_token, page_size)?;
+            self.key_values.keys(&self.namespace.plugin, &prefix, &page).await
+        };
+        let Page { items, next } = found.await.map_err(|error| self.failed(&error))?;
+        let keys = items.into_iter().map(String::from).collect();
+        Ok(Response::new(KeysResponse { keys, next_page_token: token(next) }))
+    }
+
+    async fn compare_and_set(
+        &self,
+        request: Request<CompareAndSetRequest>,
+    ) -> Result<Response<CompareAndSetResponse>, Status> {
+        let CompareAndSetRequest { key, expected, value } = request.into_inner();
+        let key = self.key(key)?;
+        let swap = self.key_values.compare_and_set(&self.namespace, &key, expected, value).await;
+        let response = match swap.map_err(|error| self.failed(&error))? {
+            Swap::Done => CompareAndSetResponse { swapped: true, current: None },
+            Swap::Lost(current) => CompareAndSetResponse { swapped: false, current },
+        };
+        Ok(Response::new(response))
+    }
+}
+
+/// Which page is asked for.
+///
+/// # Errors
+/// [`Error::Invalid`] for what was never a token.
+pub(crate) fn page(token: &str, size: u32) -> Result<PageRequest, Error> {
+    if token.is_empty() {
+        return Ok(PageRequest::first(size));
+    }
+    Ok(PageRequest::after(PageToken::parse(token)?, size))
+}
+
+/// What leads to the next page, as the wire has it.
+pub(crate) fn token(next: Option<PageToken>) -> String {
+    next.map(|token| token.to_string()).unwrap_or_default()
+}

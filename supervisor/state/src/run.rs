@@ -1,0 +1,278 @@
+//! The life of the process: it opens what it is told to, serves what it is handed, and ends with its lifeline.
+
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use talon_control::{Control, ControlError, Packet};
+use talon_proto::state::{AttachPlugin, FromState, Open, Ready, Refused, ToState, from_state, to_state};
+use talon_store::{Namespace, PluginId, Quota};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tonic::Status;
+
+use crate::database::Database;
+use crate::failure::chain;
+use crate::limits::{CLOSE_GRACE, MAX_OPERATORS, MAX_SOCKETS};
+use crate::opening;
+use crate::operator::Scratch;
+use crate::sockets::{NotWanted, PluginSocket, connected, listening, serve_operator};
+
+/// The control socket, to whoever started us.
+pub(crate) type Starter = Control<FromState, ToState>;
+
+/// How the process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// As it was asked to.
+    Asked,
+    /// The database was not opened, or the system lacks something.
+    Refused,
+    /// The starter does not speak our language.
+    Protocol,
+}
+
+impl From<End> for ExitCode {
+    fn from(end: End) -> Self {
+        match end {
+            End::Asked => Self::SUCCESS,
+            End::Refused => Self::FAILURE,
+            // EX_SOFTWARE of sysexits.h: one of two programs of ours is wrong.
+            End::Protocol => Self::from(70),
+        }
+    }
+}
+
+/// Serves whoever has the other end of `control`, until it is closed or SIGTERM comes.
+pub async fn run(control: OwnedFd) -> End {
+    let (starter, mut signals) = match (Control::new(control), Signals::listen()) {
+        (Ok(starter), Ok(signals)) => (starter, signals),
+        (Err(error), _) | (_, Err(error)) => {
+            tracing::error!(%error, "the control socket or signals cannot be watched");
+            return End::Refused;
+        }
+    };
+    let open = tokio::select! {
+        received = starter.receive() => received,
+        () = signals.terminated() => return End::Asked,
+    };
+    let open = match open {
+        Ok(Some(Packet { message: ToState { what: Some(to_state::What::Open(open)) }, .. })) => open,
+        Ok(None) => return End::Asked,
+        Ok(Some(_)) => return misled(&"the first message was not `Open`"),
+        Err(error) => return misled(&error),
+    };
+    let database = tokio::select! {
+        opened = opened(open) => opened,
+        () = signals.terminated() => return End::Asked,
+    };
+    let database = match database {
+        Ok(database) => Arc::new(database),
+        Err(NotOpened::Senseless(error)) => return misled(&format!("`Open` has no sense: {error}")),
+        Err(NotOpened::Refused(refused)) => {
+            tracing::error!(
+                reason = refused.message,
+                retryable = refused.retryable,
+                "the database is not opened"
+            );
+            // If nobody hears it, the log has it.
+            let _told = starter.send(&from_us(from_state::What::Refused(refused)), None).await;
+            return End::Refused;
+        }
+    };
+    if let Some(file) = database.file.clone() {
+        // It waits for the disk only.
+        let _swept = tokio::task::spawn_blocking(move || Scratch::sweep(&file)).await;
+    }
+    let (engine, place, schema_version) = database.describe();
+    let ready = Ready { engine: engine.to_owned(), place, schema_version, problem: database.problem() };
+    tracing::info!(
+        engine = ready.engine,
+        place = ready.place,
+        problem = ready.problem,
+        "the database is open"
+    );
+    let ready = starter.send(&from_us(from_state::What::Ready(ready)), None).await;
+    let end = match ready {
+        Ok(()) => serve(&starter, &mut signals, &database).await,
+        Err(_gone) => End::Asked,
+    };
+    database.close().await;
+    tracing::info!("the database is closed");
+    end
+}
+
+enum NotOpened {
+    Senseless(opening::Senseless),
+    Refused(Refused),
+}
+
+async fn opened(open: Open) -> Result<Database, NotOpened> {
+    let wanted = opening::wanted(open).map_err(NotOpened::Senseless)?;
+    opening::open(wanted).await.map_err(NotOpened::Refused)
+}
+
+/// Does what comes over the control socket, and in the end lets what was begun be finished.
+async fn serve(starter: &Starter, signals: &mut Signals, database: &Arc<Database>) -> End {
+    let mut serving = Serving::new(Arc::clone(database));
+    let working = async {
+        let watching = database.watch(starter);
+        let obeying = async {
+            loop {
+                match starter.receive().await {
+                    Ok(Some(packet)) => serving.handle(packet),
+                    Ok(None) => break End::Asked,
+                    Err(error) => break lost(&error),
+                }
+            }
+        };
+        tokio::select! {
+            end = obeying => end,
+            // The watch ends when nobody hears it. The control socket says so too.
+            () = async { watching.await; std::future::pending().await } => End::Asked,
+            () = signals.terminated() => End::Asked,
+        }
+    };
+    let end = working.await;
+    serving.finish().await;
+    end
+}
+
+fn from_us(what: from_state::What) -> FromState {
+    FromState { what: Some(what) }
+}
+
+fn misled(why: &dyn std::fmt::Display) -> End {
+    tracing::error!(%why, "the starter does not speak the control protocol; is it of another version?");
+    End::Protocol
+}
+
+fn lost(error: &ControlError) -> End {
+    tracing::error!(error = chain(error), "the control socket failed: ending");
+    End::Protocol
+}
+
+/// Why a message was not obeyed. The starter hears nothing of it: it asked wrongly, and others are served on.
+#[derive(Debug, thiserror::Error)]
+enum NotObeyed {
+    #[error("the database is open already")]
+    Again,
+    #[error("it says nothing that this version knows")]
+    Unknown,
+    #[error("socket {0} is attached already")]
+    Duplicate(u64),
+    #[error("no socket {0} is attached")]
+    NotAttached(u64),
+    #[error("{0}")]
+    Plugin(talon_store::Error),
+    #[error("{0}")]
+    Descriptor(#[from] NotWanted),
+    #[error("{}", .0.message())]
+    Layers(Box<Status>),
+    #[error("{MAX_SOCKETS} sockets and {MAX_OPERATORS} operators are the most")]
+    TooMany,
+}
+
+/// What is served.
+struct Serving {
+    database: Arc<Database>,
+    /// By the starter's numbers; cancelled to detach.
+    sockets: HashMap<u64, CancellationToken>,
+    operators: TaskTracker,
+    tasks: TaskTracker,
+    closed: CancellationToken,
+}
+
+impl Serving {
+    fn new(database: Arc<Database>) -> Self {
+        Self {
+            database,
+            sockets: HashMap::new(),
+            operators: TaskTracker::new(),
+            tasks: TaskTracker::new(),
+            closed: CancellationToken::new(),
+        }
+    }
+
+    fn handle(&mut self, packet: Packet<ToState>) {
+        let Packet { message, descriptor } = packet;
+        let obeyed = match message.what {
+            None => Err(NotObeyed::Unknown),
+            Some(to_state::What::Open(_)) => Err(NotObeyed::Again),
+            Some(to_state::What::AttachPlugin(attach)) => self.attach(&attach, descriptor),
+            Some(to_state::What::DetachPlugin(detach)) => self.detach(detach.id),
+            Some(to_state::What::AttachOperator(_)) => self.attach_operator(descriptor),
+        };
+        if let Err(error) = obeyed {
+            tracing::error!(%error, "a message on the control socket was not obeyed");
+        }
+    }
+
+    fn attach(&mut self, attach: &AttachPlugin, socket: Option<OwnedFd>) -> Result<(), NotObeyed> {
+        let &AttachPlugin { id, ref plugin, uid, quota_bytes, quota_keys } = attach;
+        let plugin = PluginId::new(plugin).map_err(NotObeyed::Plugin)?;
+        let listener = listening(socket)?;
+        if self.sockets.contains_key(&id) {
+            return Err(NotObeyed::Duplicate(id));
+        }
+        if self.sockets.len() >= MAX_SOCKETS {
+            return Err(NotObeyed::TooMany);
+        }
+        tracing::debug!(id, %plugin, uid, "a plugin's socket is served");
+        let namespace = Namespace { plugin, quota: Quota { bytes: quota_bytes, keys: quota_keys } };
+        let socket = PluginSocket::new(listener, namespace, uid, Arc::clone(&self.database))
+            .map_err(|status| NotObeyed::Layers(status.into()))?;
+        let closed = self.closed.child_token();
+        self.tasks.spawn(socket.serve(closed.clone()));
+        self.sockets.insert(id, closed);
+        Ok(())
+    }
+
+    fn detach(&mut self, id: u64) -> Result<(), NotObeyed> {
+        let closed = self.sockets.remove(&id).ok_or(NotObeyed::NotAttached(id))?;
+        closed.cancel();
+        Ok(())
+    }
+
+    fn attach_operator(&mut self, socket: Option<OwnedFd>) -> Result<(), NotObeyed> {
+        let stream = connected(socket)?;
+        if self.operators.len() >= MAX_OPERATORS {
+            return Err(NotObeyed::TooMany);
+        }
+        self.operators.spawn(serve_operator(stream, Arc::clone(&self.database), self.closed.clone()));
+        Ok(())
+    }
+
+    /// Takes nothing new, and waits for what was begun.
+    async fn finish(self) {
+        self.closed.cancel();
+        self.tasks.close();
+        self.operators.close();
+        let finished = async { tokio::join!(self.tasks.wait(), self.operators.wait()) };
+        if tokio::time::timeout(CLOSE_GRACE, finished).await.is_err() {
+            tracing::warn!("ending although some requests are not answered");
+        }
+    }
+}
+
+/// The signals that mean something.
+struct Signals {
+    terminate: Signal,
+    /// A terminal that goes, or Ctrl-C on it, is the starter's affair: it lets go of the control socket when it ends.
+    _ignored: [Signal; 2],
+}
+
+impl Signals {
+    fn listen() -> std::io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            _ignored: [signal(SignalKind::hangup())?, signal(SignalKind::interrupt())?],
+        })
+    }
+
+    async fn terminated(&mut self) {
+        self.terminate.recv().await;
+    }
+}

@@ -1,0 +1,144 @@
+//! The listening sockets of plugins and the connections of operators: who is let in, and for how long.
+
+mod connection;
+mod handed;
+
+use std::sync::Arc;
+
+use talon_listen::Throttle;
+use talon_proto::state::operator_server::OperatorServer;
+use talon_proto::state::state_server::StateServer;
+use talon_store::Namespace;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tonic::Status;
+
+use crate::database::{Database, Served};
+use crate::gate::{Gate, Room};
+use crate::limits::{
+    ACCEPT_PAUSE, CLOSE_GRACE, MAX_CONNECTIONS, MAX_MESSAGE_BYTES, MAX_OPERATOR_TIME, MAX_PLUGIN_TIME,
+};
+use crate::operator;
+use crate::plugin;
+
+pub(crate) use handed::{NotWanted, connected, listening};
+
+/// A plugin's socket.
+pub(crate) struct PluginSocket {
+    listener: UnixListener,
+    /// Whose namespace everybody has who connects there.
+    namespace: Namespace,
+    /// The only uid that may connect.
+    uid: u32,
+    database: Arc<Database>,
+    /// What the plugin may ask at once, whichever of its sockets it comes by.
+    room: Arc<Room>,
+    server: StateServer<plugin::Service>,
+    /// Connections of other users, ever.
+    refused: u64,
+    /// Each socket has words of its own: they name its plugin, and one plugin's mischief hides no other's.
+    strangers: Throttle,
+    crowded: Throttle,
+}
+
+impl PluginSocket {
+    /// Takes over a listening socket.
+    ///
+    /// # Errors
+    /// FAILED_PRECONDITION if the plugins' key-values are not what was opened.
+    pub(crate) fn new(
+        listener: UnixListener,
+        namespace: Namespace,
+        uid: u32,
+        database: Arc<Database>,
+    ) -> Result<Self, Status> {
+        let key_values = database.key_values()?;
+        let room = database.rooms.of(&namespace.plugin);
+        let service = plugin::Service::new(Arc::clone(&database), key_values, namespace.clone());
+        let server = StateServer::new(service).max_decoding_message_size(MAX_MESSAGE_BYTES);
+        Ok(Self {
+            listener,
+            namespace,
+            uid,
+            database,
+            room,
+            server,
+            refused: 0,
+            strangers: Throttle::new(),
+            crowded: Throttle::new(),
+        })
+    }
+
+    /// Serves whoever connects and is the right one, until `closed`; what was begun by then is finished.
+    pub(crate) async fn serve(mut self, closed: CancellationToken) {
+        let _served = Served::by(&self.database);
+        let room = Arc::clone(&self.room);
+        let mut connections = JoinSet::new();
+        loop {
+            tokio::select! {
+                () = closed.cancelled() => break,
+                Some(_ended) = connections.join_next() => {}
+                accepted = self.listener.accept() => match accepted {
+                    Ok((stream, _)) => {
+                        if self.lets_in(&stream, connections.len()) {
+                            let gate = Gate::new(self.server.clone(), Arc::clone(&room), closed.clone(), MAX_PLUGIN_TIME);
+                            connections.spawn(connection::serve(stream, gate, closed.clone()));
+                        }
+                    }
+                    Err(error) => {
+                        tracing::warn!(%error, "a connection cannot be accepted; see the open files limit");
+                        tokio::time::sleep(ACCEPT_PAUSE).await;
+                    }
+                },
+            }
+        }
+        // Nobody connects any more while the last requests are finished.
+        drop(self.listener);
+        let finished =
+            tokio::time::timeout(CLOSE_GRACE, async { while connections.join_next().await.is_some() {} });
+        if finished.await.is_err() {
+            tracing::info!(
+                plugin = %self.namespace.plugin,
+                connections = connections.len(),
+                "connections were cut off: they did not end by themselves"
+            );
+        }
+    }
+
+    fn lets_in(&mut self, stream: &UnixStream, connections: usize) -> bool {
+        let plugin = &self.namespace.plugin;
+        let peer = stream.peer_cred().ok();
+        if peer.as_ref().map(tokio::net::unix::UCred::uid) != Some(self.uid) {
+            self.refused += 1;
+            if let Some(unsaid) = self.strangers.word() {
+                let (uid, pid) = (peer.as_ref().map(|peer| peer.uid()), peer.and_then(|peer| peer.pid()));
+                tracing::warn!(%plugin, peer.uid = uid, peer.pid = pid, refused = self.refused, unsaid, "a connection of another user was closed");
+            }
+            return false;
+        }
+        if connections >= MAX_CONNECTIONS {
+            if let Some(unsaid) = self.crowded.word() {
+                tracing::warn!(%plugin, unsaid, "a connection was closed: {MAX_CONNECTIONS} of one socket are the most");
+            }
+            return false;
+        }
+        true
+    }
+}
+
+/// Serves an operator's connection, until it ends or `closed`.
+pub(crate) async fn serve_operator(stream: UnixStream, database: Arc<Database>, closed: CancellationToken) {
+    let service = operator::Service::new(database, closed.clone());
+    let server = OperatorServer::new(service).max_decoding_message_size(MAX_MESSAGE_BYTES);
+    let gate = Gate::new(server, Room::of_operator(), closed.clone(), MAX_OPERATOR_TIME);
+    let serving = connection::serve(stream, gate, closed.clone());
+    let late = async {
+        closed.cancelled().await;
+        tokio::time::sleep(CLOSE_GRACE).await;
+    };
+    tokio::select! {
+        () = serving => {}
+        () = late => tracing::info!("an operator's connection was cut off: it did not end by itself"),
+    }
+}

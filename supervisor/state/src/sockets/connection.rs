@@ -1,0 +1,45 @@
+//! One connection, as HTTP/2.
+
+use std::convert::Infallible;
+use std::pin::pin;
+
+use hyper::server::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use talon_listen::Prompt;
+use tokio::net::UnixStream;
+use tokio_util::sync::CancellationToken;
+use tonic::body::Body;
+use tower_service::Service;
+
+use crate::gate::{Counted, Gate};
+use crate::limits::{FRAME_BYTES, MAX_HEADER_BYTES, MAX_STREAMS, WINDOW_BYTES};
+
+/// Serves a connection until its client goes. After `closed` what was begun is finished and nothing new is taken; whoever
+/// drops this cuts the connection off.
+pub(super) async fn serve<S>(stream: UnixStream, gate: Gate<S>, closed: CancellationToken)
+where
+    S: Service<http::Request<Counted>, Response = http::Response<Body>, Error = Infallible>,
+    S: Clone + Send + 'static,
+    S::Future: Send + 'static,
+{
+    let mut server = http2::Builder::new(TokioExecutor::new());
+    server
+        .timer(TokioTimer::new())
+        .initial_stream_window_size(WINDOW_BYTES)
+        .initial_connection_window_size(WINDOW_BYTES)
+        .max_frame_size(FRAME_BYTES)
+        .max_concurrent_streams(MAX_STREAMS)
+        .max_header_list_size(MAX_HEADER_BYTES);
+    let mut connection = pin!(server.serve_connection(TokioIo::new(Prompt::new(stream, ())), gate));
+    let ended = tokio::select! {
+        ended = &mut connection => ended,
+        () = closed.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        // A client that goes without a word, as one that is killed does.
+        tracing::debug!(%error, "a connection ended");
+    }
+}

@@ -1,0 +1,82 @@
+//! Descriptors that came with a control message: each is looked at before it is served.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net;
+
+use rustix::net::{AddressFamily, SocketType, sockopt};
+use tokio::net::{UnixListener, UnixStream};
+
+/// Why a descriptor cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotWanted {
+    #[error("no descriptor came with it")]
+    Missing,
+    #[error("its descriptor is no unix stream socket")]
+    NoStreamSocket,
+    #[error("its socket does not listen")]
+    NotListening,
+    #[error("its socket is not connected")]
+    NotConnected,
+    #[error("its socket cannot be used: {0}")]
+    Failed(#[from] io::Error),
+}
+
+/// A listening socket. Must be called within a runtime.
+pub(crate) fn listening(descriptor: Option<OwnedFd>) -> Result<UnixListener, NotWanted> {
+    let (socket, listens) = stream_socket(descriptor)?;
+    if !listens {
+        return Err(NotWanted::NotListening);
+    }
+    let listener = net::UnixListener::from(socket);
+    listener.set_nonblocking(true)?;
+    Ok(UnixListener::from_std(listener)?)
+}
+
+/// A connected socket. Must be called within a runtime.
+pub(crate) fn connected(descriptor: Option<OwnedFd>) -> Result<UnixStream, NotWanted> {
+    let (socket, listens) = stream_socket(descriptor)?;
+    let stream = net::UnixStream::from(socket);
+    if listens || stream.peer_addr().is_err() {
+        return Err(NotWanted::NotConnected);
+    }
+    stream.set_nonblocking(true)?;
+    Ok(UnixStream::from_std(stream)?)
+}
+
+fn stream_socket(descriptor: Option<OwnedFd>) -> Result<(OwnedFd, bool), NotWanted> {
+    let descriptor = descriptor.ok_or(NotWanted::Missing)?;
+    let is = |descriptor: &OwnedFd| -> rustix::io::Result<bool> {
+        Ok(sockopt::socket_domain(descriptor)? == AddressFamily::UNIX
+            && sockopt::socket_type(descriptor)? == SocketType::STREAM)
+    };
+    if !is(&descriptor).unwrap_or(false) {
+        return Err(NotWanted::NoStreamSocket);
+    }
+    let listens = sockopt::socket_acceptconn(&descriptor).map_err(io::Error::from)?;
+    Ok((descriptor, listens))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn only_what_fits_is_taken() {
+        let directory = tempfile::tempdir().unwrap();
+        let listener = || net::UnixListener::bind(directory.path().join(ulid::Ulid::generate().to_string()));
+        let pair = || OwnedFd::from(net::UnixStream::pair().unwrap().0);
+        let alone = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
+        assert!(listening(Some(listener().unwrap().into())).is_ok());
+        let (kept, handed) = net::UnixStream::pair().unwrap();
+        assert!(connected(Some(handed.into())).is_ok());
+        drop(kept);
+        assert!(matches!(listening(None), Err(NotWanted::Missing)));
+        assert!(matches!(listening(Some(pair())), Err(NotWanted::NotListening)));
+        assert!(matches!(connected(Some(listener().unwrap().into())), Err(NotWanted::NotConnected)));
+        assert!(matches!(connected(Some(alone)), Err(NotWanted::NotConnected)));
+        let file = || OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
+        assert!(matches!(listening(Some(file())), Err(NotWanted::NoStreamSocket)));
+        assert!(matches!(connected(Some(file())), Err(NotWanted::NoStreamSocket)));
+    }
+}
