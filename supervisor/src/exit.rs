@@ -3,21 +3,23 @@
 /// It worked; for a call: the tool answered.
 pub const OK: u8 = 0;
 /// The tool answered with an error, which is its answer; `talon doctor` found something missing; `talon guard check` made
-/// something inert.
+/// something inert; `talon import` refused a record.
 pub const TOOL_ERROR: u8 = 1;
 /// The command line itself was wrong. 2 is also what clap uses.
 pub const USAGE: u8 = 2;
-/// The guard said no: unknown plugin or action, bad arguments, an answer that was not accepted, too many calls.
+/// The guard said no: unknown plugin or action, bad arguments, an answer that was not accepted, too many calls. Of kept
+/// state: there is no such key, nothing to purge, no room, or a file that is no whole backup.
 pub const REFUSED: u8 = 3;
-/// The plugin died, timed out, is not there, or could not be started.
+/// The plugin died, timed out, is not there, or could not be started; what keeps state does not answer.
 pub const HOST_FAULT: u8 = 4;
 /// No supervisor answers on the socket.
 pub const UNREACHABLE: u8 = 5;
-/// The configuration is wrong.
+/// The configuration is wrong; or it keeps no state, or keeps it in a PostgreSQL server, and the verb cannot do without, or
+/// with that.
 pub const CONFIG: u8 = 6;
 /// The supervisor does not let this user do that.
 pub const DENIED: u8 = 7;
-/// Another supervisor holds the runtime directory.
+/// Another supervisor holds the runtime directory, or another process the state.
 pub const BUSY: u8 = 8;
 /// Something else went wrong here: a file could not be read or written, or Talon itself is at fault.
 pub const FAILED: u8 = 70;
@@ -27,16 +29,23 @@ pub const TABLE: &[(u8, &str)] = &[
     (OK, "it worked; for a call: the tool answered"),
     (
         TOOL_ERROR,
-        "the tool answered with an error; `doctor` found something missing; `guard check` made something inert",
+        "the tool answered with an error; `doctor` found something missing; `guard check` made something inert; `import` \
+         refused a record",
     ),
     (USAGE, "the command line is wrong"),
-    (REFUSED, "refused by the guard: unknown plugin or action, bad arguments, bad answer, overload"),
-    (HOST_FAULT, "the plugin died, timed out, is not available, or could not be started"),
+    (
+        REFUSED,
+        "refused by the guard: unknown plugin or action, bad arguments, bad answer, overload; no such key, no room, no whole backup",
+    ),
+    (
+        HOST_FAULT,
+        "the plugin died, timed out, is not available, or could not be started; what keeps state does not answer",
+    ),
     (UNREACHABLE, "no supervisor answers on the socket"),
-    (CONFIG, "the configuration is wrong"),
+    (CONFIG, "the configuration is wrong, or its state.engine cannot do this"),
     (DENIED, "the supervisor does not let this user do that"),
-    (BUSY, "another supervisor holds the runtime directory"),
-    (FAILED, "something else went wrong here: a file, or Talon itself"),
+    (BUSY, "another supervisor holds the runtime directory, or another process the state"),
+    (FAILED, "something else went wrong here: a file that cannot be read or written, or Talon itself"),
 ];
 
 #[cfg(test)]

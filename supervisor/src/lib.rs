@@ -7,6 +7,7 @@
 //! | [`door`] | the guard stack of every plugin, assembled in one place |
 //! | [`host`] | `talon.host.v1.Host` on `host.sock` |
 //! | [`serve`] | the supervisor's start and end |
+//! | [`state`] | the supervisor's side of kept state |
 //! | [`telemetry`] | the log |
 
 pub mod cli;
@@ -16,5 +17,6 @@ pub mod exit;
 pub mod host;
 mod inert_json;
 pub mod serve;
+pub mod state;
 pub mod telemetry;
 pub use talon_plugin::units;

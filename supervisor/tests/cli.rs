@@ -212,6 +212,16 @@ fn help_is_as_written() {
         "doctor",
         "guard check",
         "guard raw",
+        "state",
+        "state list",
+        "state get",
+        "state set",
+        "state delete",
+        "state purge",
+        "export",
+        "import",
+        "backup",
+        "restore",
     ] {
         let mut command = talon(home.path());
         command.args(verb.split(' ').filter(|word| !word.is_empty())).arg("--help").env("COLUMNS", "100");

@@ -21,6 +21,7 @@ const MAX_ANSWER_BYTES: usize = 256 << 20;
 /// A connected client and where it is connected to.
 pub(super) struct Client {
     pub(super) host: HostClient<Channel>,
+    channel: Channel,
     path: PathBuf,
 }
 
@@ -30,46 +31,82 @@ impl Client {
         Self::connect_to(socket::find(global)?).await
     }
 
+    /// Connects if there is a supervisor. One that was named, with `--socket` or in the environment, has to be there.
+    pub(super) async fn connect_if_there(global: &Global) -> Result<Option<Self>, Failure> {
+        let path = socket::find(global)?;
+        match dial(&path).await {
+            Ok(first) => Self::over(first, path).await.map(Some),
+            Err(error) if is_nobody(&error) && !socket::is_named(global) => Ok(None),
+            Err(error) => Err(unreachable(&path, &error)),
+        }
+    }
+
     pub(super) async fn connect_to(path: PathBuf) -> Result<Self, Failure> {
         // The first connection is made here, where its error is still an io::Error; the channel gets it ready-made.
         let first = dial(&path).await.map_err(|error| unreachable(&path, &error))?;
-        let mut first = Some(first);
-        let again = path.clone();
-        let connector = tower::service_fn(move |_| {
-            let (first, path) = (first.take(), again.clone());
-            async move {
-                let stream = match first {
-                    Some(stream) => stream,
-                    None => dial(&path).await?,
-                };
-                Ok::<_, io::Error>(TokioIo::new(stream))
-            }
-        });
-        let channel = Endpoint::from_static("http://talon.invalid")
-            .initial_stream_window_size(WINDOW_BYTES)
-            .initial_connection_window_size(WINDOW_BYTES)
-            .max_frame_size(FRAME_BYTES)
-            .connect_with_connector(connector)
-            .await
-            .map_err(|error| {
-                Failure::new(
-                    exit::UNREACHABLE,
-                    format!(
-                        "{} closed the connection at once ({}): it may have too many clients; try again, or see \
-                         the supervisor's log",
-                        path.display(),
-                        chain(&error)
-                    ),
-                )
-            })?;
-        let host = HostClient::new(channel).max_decoding_message_size(MAX_ANSWER_BYTES);
-        Ok(Self { host, path })
+        Self::over(first, path).await
+    }
+
+    async fn over(first: UnixStream, path: PathBuf) -> Result<Self, Failure> {
+        let channel = channel(first, Some(path.clone())).await.map_err(|error| {
+            Failure::new(
+                exit::UNREACHABLE,
+                format!(
+                    "{} closed the connection at once ({}): it may have too many clients; try again, or see the \
+                     supervisor's log",
+                    path.display(),
+                    chain(&error)
+                ),
+            )
+        })?;
+        let host = HostClient::new(channel.clone()).max_decoding_message_size(MAX_ANSWER_BYTES);
+        Ok(Self { host, channel, path })
+    }
+
+    /// The same connection, for another service than the host's own.
+    pub(super) fn channel(&self) -> Channel {
+        self.channel.clone()
+    }
+
+    /// The socket it is connected to.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// What a gRPC error of this supervisor means.
     pub(super) fn failure(&self, status: &Status) -> Failure {
         from_status(&self.path, status)
     }
+}
+
+/// A channel over a connection that is there already. When that ends, it is made again if there is a path to it.
+pub(super) async fn channel(
+    first: UnixStream,
+    again: Option<PathBuf>,
+) -> Result<Channel, tonic::transport::Error> {
+    let mut first = Some(first);
+    let connector = tower::service_fn(move |_| {
+        let (first, again) = (first.take(), again.clone());
+        async move {
+            let stream = match (first, again) {
+                (Some(stream), _) => stream,
+                (None, Some(path)) => dial(&path).await?,
+                (None, None) => return Err(io::ErrorKind::NotConnected.into()),
+            };
+            Ok::<_, io::Error>(TokioIo::new(stream))
+        }
+    });
+    Endpoint::from_static("http://talon.invalid")
+        .initial_stream_window_size(WINDOW_BYTES)
+        .initial_connection_window_size(WINDOW_BYTES)
+        .max_frame_size(FRAME_BYTES)
+        .connect_with_connector(connector)
+        .await
+}
+
+/// Whether nobody is at a socket, which may never have been there or be a dead supervisor's.
+fn is_nobody(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
 }
 
 async fn dial(path: &Path) -> io::Result<UnixStream> {
@@ -103,7 +140,8 @@ fn unreachable(path: &Path, error: &io::Error) -> Failure {
     }
 }
 
-fn from_status(path: &Path, status: &Status) -> Failure {
+/// What a gRPC error of the supervisor at this socket means.
+pub(super) fn from_status(path: &Path, status: &Status) -> Failure {
     let said = status.message();
     match status.code() {
         Code::PermissionDenied => Failure::new(exit::DENIED, said),
@@ -134,7 +172,8 @@ fn from_status(path: &Path, status: &Status) -> Failure {
     }
 }
 
-fn chain(error: &dyn std::error::Error) -> String {
+/// An error with its causes in one line.
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

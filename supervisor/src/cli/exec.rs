@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::ops::RangeInclusive;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,9 +21,12 @@ use super::echo::Echo;
 use super::failure::Failure;
 use super::output::Out;
 use super::plugin::show::actions;
+use super::state::scratch;
 use super::{Global, answer, call, json, serve};
-use crate::config::Config;
+use crate::config::{Config, Engine};
 use crate::door::{Door, capabilities};
+use crate::serve::kept;
+use crate::state;
 use crate::telemetry::{self, Format};
 use crate::{exit, host};
 
@@ -37,7 +39,7 @@ const STOP_GRACE: Duration = Duration::from_secs(2);
 /// Run one action of one plugin file under a private supervisor, and end.
 ///
 /// The plugin runs in the same jail and behind the same guard stack as under `talon serve`, so that an author needs
-/// no daemon. It is started once and never restarted; what it logs goes to stderr.
+/// no daemon. It is started once and never restarted; what it logs goes to stderr. State that it keeps is gone afterwards.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon exec ./target/debug/hello greet name=World
@@ -78,13 +80,18 @@ impl ExecArgs {
     pub(super) fn run(mut self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
         // Before anything is started: a mistake costs nothing then, and reading stdin can be interrupted.
         let args = std::mem::take(&mut self.arguments).collect()?;
-        let private = private_dir()?;
+        let private = scratch::dir()?;
         let runtime_dir = private.path().join("run");
         let data_dir = private.path().join("data");
         let options = serve::load_options(global)
             .with("talon exec", "runtime_dir", runtime_dir.to_string_lossy())
             .with("talon exec", "state.data_dir", data_dir.to_string_lossy());
-        let config = Arc::new(serve::load(&options)?.config);
+        let mut config = serve::load(&options)?.config;
+        // A try must not change what a supervisor keeps elsewhere. Where no state is wanted there is none here either.
+        if config.state.engine != Engine::Off {
+            config.state.engine = Engine::Sqlite;
+        }
+        let config = Arc::new(config);
         let _flush = telemetry::init(Format::Text, LOG_LEVEL, global.colors(&std::io::stderr()))
             .map_err(|error| Failure::usage(error.to_string()))?;
         let spec = self.spec(&private.path().join("plugins"), &config)?;
@@ -108,9 +115,17 @@ impl ExecArgs {
         let told_to_end = told_to_end().map_err(|error| failed(&error))?;
         let stage = Arc::new(talon_jail::Stage::from_current_exe().map_err(|error| failed(&error))?);
         let events = Events::new();
-        let mut settings = config.talon_plugin_settings();
-        settings.uid_range = settings.uid_range.map(|range| private_uid(&range, std::process::id()));
+        // Without its program a plugin learns that no state is served, which it has to expect anyway.
+        let keeper = state::find_program(config.state.program.as_deref())
+            .ok()
+            .and_then(|_| kept::keeper(&config, &events));
+        let mut settings = kept::settings(&config, keeper.as_ref());
+        settings.uid_range = settings.uid_range.map(|range| scratch::uids(&range, std::process::id()));
+        let uids = settings.uid_range.clone();
         let registry = Registry::new(settings, stage, events.clone()).map_err(|error| failed(&error))?;
+        if let Some(keeper) = &keeper {
+            kept::run(&config, uids, &registry, keeper).map_err(|error| failed(&error))?;
+        }
         let patterns = Settings { forbidden_patterns: config.guard.forbidden_patterns.clone() };
         let sanitizer =
             Sanitizer::new(&patterns).map_err(|error| Failure::new(exit::CONFIG, error.to_string()))?;
@@ -200,9 +215,9 @@ impl ExecArgs {
     }
 }
 
-/// Resolves at the first signal that asks this process to end. From now on none of them ends it by itself: the plugin
-/// and the private directory are to go first.
-fn told_to_end() -> io::Result<impl Future<Output = ()>> {
+/// Resolves at the first signal that asks this process to end. From now on none of them ends it by itself: what it has
+/// begun, such as a plugin and a private directory, is to go first.
+pub(super) fn told_to_end() -> io::Result<impl Future<Output = ()>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hangup = signal(SignalKind::hangup())?;
@@ -215,43 +230,9 @@ fn told_to_end() -> io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// One uid for the plugin of this process, far from those that a supervisor on this machine hands out: that one
-/// begins at the lower end, so this one comes from the upper half.
-fn private_uid(range: &RangeInclusive<u32>, pid: u32) -> RangeInclusive<u32> {
-    let half = (range.end() - range.start()) / 2 + 1;
-    let uid = range.end() - pid % half;
-    uid..=uid
-}
-
-/// The longest place for it: a plugin's socket lies below, and its path holds at most 107 bytes.
-const MAX_BASE_BYTES: usize = 36;
-
-/// A directory of our own, short enough for sockets, which goes with all it holds.
-fn private_dir() -> Result<tempfile::TempDir, Failure> {
-    let named = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let fits = |dir: &PathBuf| dir.is_dir() && dir.as_os_str().len() <= MAX_BASE_BYTES;
-    let base = named.into_iter().chain([std::env::temp_dir()]).find(fits).unwrap_or_else(|| "/tmp".into());
-    let mut builder = tempfile::Builder::new();
-    builder.prefix("talon-");
-    // A plugin with a uid of its own must be able to pass through; what is below is protected by itself.
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o711));
-    builder.tempdir_in(&base).map_err(|error| {
-        Failure::failed(format!("cannot make a directory below {}: {error}", base.display()))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_uid_is_in_the_upper_half_of_the_range() {
-        for pid in [0, 1, 4999, 5000, u32::MAX] {
-            let uid = *private_uid(&(70_000..=79_999), pid).start();
-            assert!((75_000..=79_999).contains(&uid), "{uid}");
-        }
-        assert_eq!(private_uid(&(5..=5), 7), 5..=5);
-    }
 
     #[test]
     fn the_configuration_must_be_an_object() {

@@ -35,7 +35,7 @@ impl Failure {
         Self::new(exit::FAILED, message)
     }
 
-    #[cfg(test)]
+    /// Its exit code.
     pub(super) fn code(&self) -> u8 {
         self.code
     }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use talon_guard::Report;
 use talon_proto::host::{
     Event, ExecuteResponse, GetPluginResponse, GetStatusResponse, GuardReport, Instance, LogLine, Outcome,
-    Peer, Plugin, PluginCounters, RefusedPlugin, Settings,
+    Peer, Plugin, PluginCounters, RefusedPlugin, Settings, StateStatus,
 };
 use talon_proto::plugin::{Action, GlossaryEntry, KnowledgeArticle, Parameter, PluginCapabilities};
 
@@ -193,6 +193,19 @@ pub(super) fn status(status: &GetStatusResponse) -> Value {
         "not_enforced": status.not_enforced,
         "refused": status.refused.iter().map(refused).collect::<Value>(),
         "you": status.you.as_ref().map(peer),
+        "state_service": status.state_service.as_ref().map(kept),
+    })
+}
+
+fn kept(state: &StateStatus) -> Value {
+    json!({
+        "state": state.state,
+        "engine": state.engine,
+        "place": state.place,
+        "problem": state.problem,
+        "pid": state.pid,
+        "uid": state.uid,
+        "restarts": state.restarts,
     })
 }
 

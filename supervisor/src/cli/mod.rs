@@ -18,6 +18,7 @@ mod generated;
 mod guard;
 mod jail;
 mod json;
+mod keep;
 mod line;
 mod man;
 mod output;
@@ -25,6 +26,7 @@ mod plugin;
 mod serve;
 mod show;
 mod socket;
+mod state;
 mod status;
 mod table;
 
@@ -102,6 +104,12 @@ enum Verb {
     Events(events::EventsArgs),
     Status(status::StatusArgs),
     #[command(subcommand)]
+    State(state::StateVerb),
+    Export(keep::ExportArgs),
+    Import(keep::ImportArgs),
+    Backup(keep::BackupArgs),
+    Restore(keep::RestoreArgs),
+    #[command(subcommand)]
     Config(config::ConfigVerb),
     Doctor(doctor::DoctorArgs),
     Exec(exec::ExecArgs),
@@ -146,6 +154,11 @@ impl Verb {
             Self::Plugin(verb) => block_on(verb.run(global, out)),
             Self::Events(args) => block_on(args.run(global, out)),
             Self::Status(args) => block_on(args.run(global, out)),
+            Self::State(verb) => verb.run(global, out),
+            Self::Export(args) => block_on_until_told(args.run(global, out)),
+            Self::Import(args) => block_on_until_told(args.run(global, out)),
+            Self::Backup(args) => block_on_until_told(args.run(global, out)),
+            Self::Restore(args) => block_on_until_told(args.run(global, out)),
             Self::Config(verb) => verb.run(global, out),
             Self::Doctor(args) => block_on(args.run(global, out)),
             Self::Exec(args) => args.run(global, out),
@@ -164,6 +177,28 @@ fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Fa
         .build()
         .map_err(|error| Failure::failed(format!("cannot start the runtime: {error}")))?
         .block_on(future)
+}
+
+/// For verbs that may start a program of their own: its connection is served beside the verb, which waits for its end.
+fn block_on_pool<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::failed(format!("cannot start the runtime: {error}")))?
+        .block_on(future)
+}
+
+/// The same for verbs that write files: whoever ends them finds no half of one.
+fn block_on_until_told<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    block_on_pool(async {
+        let told_to_end = exec::told_to_end()
+            .map_err(|error| Failure::failed(format!("cannot watch for signals: {error}")))?;
+        tokio::select! {
+            result = future => result,
+            () = told_to_end => Err(Failure::failed("interrupted")),
+        }
+    })
 }
 
 /// clap prints help and errors before there is a parsed `--color`.

@@ -12,6 +12,7 @@ use crate::config::{self, LoadOptions, Loaded, LogFormat};
 use crate::exit;
 use crate::host::BindError;
 use crate::serve::{self, ServeFailure};
+use crate::state::NotOpened;
 use crate::telemetry::{self, Format};
 
 /// Run the supervisor: start the plugins, keep them alive, and take calls on host.sock.
@@ -95,10 +96,12 @@ pub(super) fn load(options: &LoadOptions) -> Result<Loaded, Failure> {
 fn failure(error: &ServeFailure) -> Failure {
     let code = match error {
         ServeFailure::Setup(SetupError::AlreadyRunning { .. })
-        | ServeFailure::Bind(BindError::InUse { .. }) => exit::BUSY,
-        ServeFailure::Setup(_) | ServeFailure::Patterns(_) | ServeFailure::Bind(BindError::Group { .. }) => {
-            exit::CONFIG
-        }
+        | ServeFailure::Bind(BindError::InUse { .. })
+        | ServeFailure::State(NotOpened { may_pass: true, .. }) => exit::BUSY,
+        ServeFailure::Setup(_)
+        | ServeFailure::Patterns(_)
+        | ServeFailure::StateProgram(_)
+        | ServeFailure::Bind(BindError::Group { .. }) => exit::CONFIG,
         _ => exit::FAILED,
     };
     Failure::new(code, error.to_string())

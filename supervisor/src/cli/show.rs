@@ -99,7 +99,9 @@ fn state_style(state: &str) -> Option<Style> {
     match state {
         "ready" | "serving" => Some(AnsiColor::Green.on_default()),
         "failed" | "refused" | "unhealthy" => Some(AnsiColor::Red.on_default()),
-        "backoff" | "starting" | "handshaking" | "draining" => Some(AnsiColor::Yellow.on_default()),
+        "backoff" | "starting" | "handshaking" | "draining" | "unavailable" => {
+            Some(AnsiColor::Yellow.on_default())
+        }
         _ => None,
     }
 }

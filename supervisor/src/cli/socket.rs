@@ -35,6 +35,11 @@ pub(super) fn find(global: &Global) -> Result<PathBuf, Failure> {
     Ok(choose(own.as_deref(), Path::new(SYSTEM_RUNTIME_DIR)))
 }
 
+/// Whether somebody said which socket, rather than it being looked for.
+pub(super) fn is_named(global: &Global) -> bool {
+    global.socket.is_some() || named_by(SOCKET_VARIABLE).is_some()
+}
+
 fn named_by(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use clap::Args;
-use talon_proto::host::{GetStatusRequest, GetStatusResponse};
+use talon_proto::host::{GetStatusRequest, GetStatusResponse, StateStatus};
 
 use super::client::Client;
 use super::failure::Failure;
@@ -46,6 +46,13 @@ fn print(status: &GetStatusResponse, out: &mut Out) {
     head.row(vec!["data dir".into(), status.data_dir.as_str().into()]);
     let config = if status.config_file.is_empty() { "none: built-in defaults" } else { &status.config_file };
     head.row(vec!["config".into(), config.into()]);
+    if let Some(kept) = &status.state_service {
+        head.row(vec!["plugin state".into(), show::state(&kept.state, "")]);
+        let about = about(kept);
+        if !about.is_empty() {
+            head.row(vec!["".into(), about.into()]);
+        }
+    }
     if let Some(you) = &status.you {
         let text = format!("uid {}, role {}, origin {}", you.uid, you.role, you.origin);
         head.row(vec!["you".into(), text.into()]);
@@ -67,6 +74,24 @@ fn print(status: &GetStatusResponse, out: &mut Out) {
         out.table(&table);
     }
     not_enforced(status, out);
+}
+
+/// What keeps the plugins' state, or why nothing does.
+fn about(kept: &StateStatus) -> String {
+    let mut parts = Vec::new();
+    if !kept.engine.is_empty() {
+        parts.push(format!("{} {}", kept.engine, kept.place));
+    }
+    if kept.pid != 0 {
+        parts.push(format!("pid {}, uid {}", kept.pid, kept.uid));
+    }
+    if kept.restarts > 0 {
+        parts.push(format!("started again {} times", kept.restarts));
+    }
+    if !kept.problem.is_empty() {
+        parts.push(kept.problem.clone());
+    }
+    parts.join("; ")
 }
 
 /// What does not hold is said last, where it is seen; plugins that lack the same share a line.

@@ -14,7 +14,7 @@ use talon_plugin::units::ByteSize;
 
 use self::uids::Users;
 use super::surroundings::Surroundings;
-use super::types::{Config, Grants, Guard, Lifecycle, Tools};
+use super::types::{Config, Engine, Grants, Guard, Lifecycle, State, Tools};
 
 /// Checks a configuration whose values each are what their key asks for.
 pub(crate) fn check<'o>(config: &Config, around: &Surroundings, origins: &'o Origins) -> Findings<'o> {
@@ -33,6 +33,7 @@ pub(crate) fn check<'o>(config: &Config, around: &Surroundings, origins: &'o Ori
         let range = config.sandbox.uid_range.range();
         check.uid_range(&range, &Users::default(), &sandbox.key("uid_range"));
     }
+    check.state(&config.state, &top.key("state"));
     let log = top.key("log");
     check.log_level(&config.log.level, &log.key("level"));
     check.found.size(config.log.line_bytes, &log.key("line_bytes"));
@@ -149,6 +150,50 @@ impl Check<'_> {
         for (name, credential) in &grants.credentials {
             let path = path.key("credentials").key(name);
             self.header(&credential.header, credential.value.expose(), &path);
+        }
+        if let Some(quota) = &grants.state_quota {
+            self.quota(quota.bytes, quota.keys, &path.key("state_quota"));
+        }
+    }
+
+    fn state(&mut self, state: &State, path: &KeyPath) {
+        let State { data_dir: _, engine, url, agent_url, max_bytes, quota, program } = state;
+        self.quota(Some(quota.bytes), Some(quota.keys), &path.key("quota"));
+        if let Some(max_bytes) = max_bytes {
+            self.found.size(*max_bytes, &path.key("max_bytes"));
+        }
+        match (engine, url) {
+            (Engine::Postgres, None) => {
+                let help = "add postgresql://user:password@host/database, or set engine: sqlite";
+                self.problem(&path.key("url"), "is missing, which engine: postgres needs", help);
+            }
+            (Engine::Sqlite | Engine::Off, Some(_)) => {
+                let help = "set engine: postgres to use it, or remove it";
+                self.found.warning(&path.key("url"), "is not used by this engine".to_owned(), help);
+            }
+            _ => {}
+        }
+        for (key, url) in [("url", url), ("agent_url", agent_url)] {
+            let scheme = |url: &str| url.starts_with("postgresql://") || url.starts_with("postgres://");
+            if url.as_ref().is_some_and(|url| !scheme(url.expose())) {
+                let help = "write postgresql://user:password@host/database";
+                self.problem(&path.key(key), "is no address of a PostgreSQL database", help);
+            }
+        }
+        if let Some(program) = program.as_ref().filter(|program| !program.is_file()) {
+            let message = format!("{} is no file", program.display());
+            self.problem(&path.key("program"), message, "correct the path, or remove it");
+        }
+    }
+
+    fn quota(&mut self, bytes: Option<ByteSize>, keys: Option<u64>, path: &KeyPath) {
+        if let Some(bytes) = bytes {
+            self.found.size(bytes, &path.key("bytes"));
+        }
+        // The engines count in signed numbers.
+        if keys.is_some_and(|keys| keys == 0 || i64::try_from(keys).is_err()) {
+            let help = "write a number from 1 to 9223372036854775807";
+            self.problem(&path.key("keys"), "is no number of keys", help);
         }
     }
 

@@ -37,9 +37,9 @@ pub use self::secret::{REDACTED, Secret, sounds_secret};
 pub use self::specs::{CallPolicy, GuardStores};
 pub use self::surroundings::{Place, Places, Surroundings};
 pub use self::types::{
-    Breaker, Config, ConfiguredPlugin, Credential, Envelope, Grants, Guard, Host, Lifecycle, Log, LogFormat,
-    Origin as PeerOrigin, Override as PluginOverride, Oversize, Pages, Peer, Plugins, Quarantine, Role,
-    Sandbox, State, Tools,
+    Breaker, Config, ConfiguredPlugin, Credential, Engine, Envelope, Grants, Guard, Host, Lifecycle, Log,
+    LogFormat, Origin as PeerOrigin, Override as PluginOverride, Oversize, OwnQuota, Pages, Peer, Plugins,
+    Quarantine, Quota, Role, Sandbox, State, Tools,
 };
 pub use talon_plugin::document::origin::{KeyPath, Source};
 pub use talon_plugin::document::problem::{Problem, Problems as ConfigErrors};

@@ -19,7 +19,7 @@ use talon_plugin::spec::PluginSpec;
 use talon_plugin::units::ByteSize;
 use talon_plugin::{LogLimits, Settings, default_start_concurrency};
 
-use super::types::{Config, Oversize};
+use super::types::{Config, Oversize, Quota};
 
 /// What one plugin's guard stack is built with.
 #[derive(Debug, Clone)]
@@ -163,6 +163,15 @@ impl Config {
         }
     }
 
+    /// How much state a plugin may keep.
+    #[must_use]
+    pub fn state_quota(&self, plugin: &str) -> Quota {
+        let tools = &self.plugins.tools;
+        let entry = tools.plugins.get(plugin).and_then(|entry| entry.grants.state_quota);
+        let over = tools.overrides.get(plugin).and_then(|over| over.grants.state_quota);
+        entry.into_iter().chain(over).fold(self.state.quota, Quota::with)
+    }
+
     /// What the operator lets a plugin have. What the overrides name wins; credentials of both places count.
     fn grants(&self, plugin: &str) -> Grants {
         let tools = &self.plugins.tools;
@@ -205,6 +214,7 @@ impl Config {
                 file_bytes: log.file_bytes.get(),
                 rotated_files: log.rotated_files,
             },
+            state: None,
         }
     }
 }

@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use http_body::{Body as HttpBody, Frame, SizeHint};
-use tokio::time::Sleep;
+use talon_listen::Held;
+use tokio::time::{Instant, Sleep};
 use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::{Bytes, http};
@@ -20,10 +21,11 @@ use tower::Service;
 
 use super::incoming::{Place, Places};
 use super::peer::permitted;
-use super::{MAX_REQUESTS, MAX_REQUESTS_PER_UID};
+use super::{MAX_REQUESTS, MAX_REQUESTS_PER_UID, operators};
 use crate::config::Role;
 
-/// How long a request's body may take. The largest has a mebibyte or so, and comes over a unix socket.
+/// How long a request's body may take. The largest has a mebibyte or so, and comes over a unix socket. What an
+/// administrator puts into the state is larger, and may take this long for each piece.
 const BODY_WAIT: Duration = Duration::from_secs(30);
 
 type Request = http::Request<Body>;
@@ -71,16 +73,18 @@ where
             Ok(place) => place,
             Err(status) => return Box::pin(std::future::ready(Ok(status.into_http()))),
         };
+        let piecewise = request.uri().path().starts_with(operators::PATH_PREFIX);
         let late = || Box::pin(tokio::time::sleep(BODY_WAIT));
-        let answer = self.inner.call(request.map(|body| Body::new(InTime { body, late: late() })));
-        Box::pin(async move { Ok(answer.await?.map(|body| Body::new(Held { body, _place: place }))) })
+        let answer = self.inner.call(request.map(|body| Body::new(InTime { body, late: late(), piecewise })));
+        Box::pin(async move { Ok(answer.await?.map(|body| Body::new(Held::new(body, place)))) })
     }
 }
 
-/// A request's body that has to be there in time.
+/// A request's body that has to be there in time; one that comes piece by piece, each piece of it.
 struct InTime {
     body: Body,
     late: Pin<Box<Sleep>>,
+    piecewise: bool,
 }
 
 impl HttpBody for InTime {
@@ -92,38 +96,15 @@ impl HttpBody for InTime {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(cx) {
+            if self.piecewise {
+                self.late.as_mut().reset(Instant::now() + BODY_WAIT);
+            }
             return Poll::Ready(frame);
         }
         self.late.as_mut().poll(cx).map(|()| {
             let text = format!("the request was not sent whole within {} s", BODY_WAIT.as_secs());
             Some(Err(Status::deadline_exceeded(text)))
         })
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
-/// An answer's body that keeps its request's place until the client has taken it.
-struct Held {
-    body: Body,
-    _place: Place,
-}
-
-impl HttpBody for Held {
-    type Data = Bytes;
-    type Error = Status;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
     }
 
     fn is_end_stream(&self) -> bool {

@@ -1,22 +1,17 @@
 //! Connections as they come in: who is at the other end, and whether there is room for one more.
 
 use std::collections::HashMap;
-use std::future::Future;
 use std::io;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::{Stream, stream};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use talon_listen::{Prompt, Throttle};
 use tokio::net::unix::UCred;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::time::Sleep;
 use tonic::transport::server::Connected;
 
 use super::peer::Peer;
-use super::throttle::Throttle;
 
 /// Connections at once. Each costs a task and, while it transfers, up to its window; 256 clients are more than one
 /// machine's people and agents. One more is closed at once, which its client reports as such.
@@ -29,29 +24,17 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 static CROWDED: Throttle = Throttle::new();
 static NOT_LET_IN: Throttle = Throttle::new();
 
-/// How long a client may take to begin to speak HTTP/2. Real ones do so at once; one that never does only takes a
-/// place from others.
-const FIRST_WORDS_WAIT: Duration = Duration::from_secs(10);
-/// The first words of every HTTP/2 client.
-const PREFACE_BYTES: usize = 24;
-
 /// Tells who a peer is from what the kernel says about it; `None` for one that is not let in at all.
 pub type Recognise = Arc<dyn Fn(&UCred) -> Option<Peer> + Send + Sync>;
 
-/// One accepted connection with its place among the connections.
-#[derive(Debug)]
-pub struct Connection {
-    stream: UnixStream,
-    peer: Peer,
-    first_words: Option<FirstWords>,
-    _place: Place,
-}
+/// One accepted connection.
+type Connection = Prompt<Client>;
 
-/// What a client has still to say, and until when.
+/// Who is at its other end, and its place among the connections.
 #[derive(Debug)]
-struct FirstWords {
-    bytes_left: usize,
-    late: Pin<Box<Sleep>>,
+pub(super) struct Client {
+    peer: Peer,
+    _place: Place,
 }
 
 /// Counts connections, or requests, whole and by uid.
@@ -158,62 +141,14 @@ fn admit(stream: UnixStream, recognise: &Recognise, places: &Arc<Places>) -> Opt
         return None;
     };
     tracing::debug!(peer.uid, peer.gid, peer.pid, role = peer.role_name(), "peer connected");
-    let late = Box::pin(tokio::time::sleep(FIRST_WORDS_WAIT));
-    let first_words = Some(FirstWords { bytes_left: PREFACE_BYTES, late });
-    Some(Connection { stream, peer, first_words, _place: place })
+    Some(Prompt::new(stream, Client { peer, _place: place }))
 }
 
-impl Connected for Connection {
+impl Connected for Client {
     type ConnectInfo = Peer;
 
     fn connect_info(&self) -> Peer {
         self.peer.clone()
-    }
-}
-
-impl AsyncRead for Connection {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        to: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = to.filled().len();
-        let read = Pin::new(&mut self.stream).poll_read(cx, to);
-        if let Some(words) = &mut self.first_words {
-            words.bytes_left = words.bytes_left.saturating_sub(to.filled().len() - before);
-            if words.bytes_left == 0 {
-                self.first_words = None;
-            } else if read.is_pending() && words.late.as_mut().poll(cx).is_ready() {
-                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-            }
-        }
-        read
-    }
-}
-
-impl AsyncWrite for Connection {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, from: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, from)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        from: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, from)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }
 

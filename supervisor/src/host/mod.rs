@@ -8,6 +8,7 @@ mod execute;
 mod gate;
 mod incoming;
 mod operate;
+mod operators;
 pub mod path;
 mod peer;
 mod plugins;
@@ -17,13 +18,13 @@ mod service;
 mod socket;
 mod status;
 mod streams;
-mod throttle;
 
 use talon_sanitize::{Raw, Shown};
 use tonic::Status;
 
 pub use execute::{report_on_wire, response};
-pub use incoming::{Connection, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_UID, Recognise};
+pub use incoming::{MAX_CONNECTIONS, MAX_CONNECTIONS_PER_UID, Recognise};
+pub use operators::Operators;
 pub use peer::Peer;
 pub use server::{ServeError, Server};
 pub use service::{About, HostService};

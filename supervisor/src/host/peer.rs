@@ -1,11 +1,11 @@
 //! Who is at the other end of a connection, as the kernel tells it, and what that one may do.
 
 use talon_guard::Origin;
+use talon_listen::Throttle;
 use talon_proto::host;
 use tonic::codegen::http;
 use tonic::{Request, Status};
 
-use super::throttle::Throttle;
 use crate::config::Role;
 
 /// The process that connected. Its rights were decided when it connected and hold for the connection.

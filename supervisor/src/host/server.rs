@@ -9,6 +9,7 @@ use tonic::transport;
 
 use super::gate::Gate;
 use super::incoming::{Recognise, connections};
+use super::operators::{Operators, Routes};
 use super::{FRAME_BYTES, MAX_STREAMS_PER_CONNECTION, REQUEST_SLACK_BYTES, WINDOW_BYTES};
 
 /// Headers of one request; ours have a few hundred bytes.
@@ -35,6 +36,7 @@ impl Server {
         listener: UnixListener,
         recognise: Recognise,
         service: impl Host,
+        operators: Operators,
         max_argument_bytes: usize,
     ) -> Self {
         let stop = CancellationToken::new();
@@ -46,9 +48,9 @@ impl Server {
             .max_frame_size(FRAME_BYTES)
             .max_concurrent_streams(MAX_STREAMS_PER_CONNECTION)
             .http2_max_header_list_size(MAX_HEADER_BYTES)
-            // One service needs no router, and a router would bring a web framework along.
+            // Two services need no router, and a router would bring a web framework along.
             .serve_with_incoming_shutdown(
-                Gate::new(service),
+                Gate::new(Routes { host: service, operators }),
                 connections(listener, recognise),
                 stop.clone().cancelled_owned(),
             );

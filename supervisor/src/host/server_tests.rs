@@ -147,8 +147,9 @@ fn start(rights: Option<(Role, Origin)>) -> Fixture {
     let dir = tempfile::tempdir().unwrap();
     let socket = bind_host(dir.path(), None).unwrap();
     let (sender, seen) = mpsc::unbounded_channel();
+    let service = Endless { seen: sender };
     let server =
-        Server::start(socket.listener, everybody(rights), Endless { seen: sender }, MAX_ARGUMENT_BYTES);
+        Server::start(socket.listener, everybody(rights), service, Operators::new(None), MAX_ARGUMENT_BYTES);
     Fixture { dir, server, seen, _file: socket.file }
 }
 
@@ -223,4 +224,25 @@ async fn a_client_that_holds_on_cannot_hold_up_the_end() {
     let mut client = client(fixture.dir.path()).await;
     let _stream = client.watch_events(WatchEventsRequest::default()).await.unwrap();
     fixture.server.stop().await;
+}
+
+#[tokio::test]
+async fn operators_need_the_role_admin_and_learn_that_nothing_keeps_state() {
+    for (rights, code, said) in [
+        (Some((Role::Operate, Origin::Person)), Code::PermissionDenied, "needs the role admin"),
+        (ADMIN, Code::FailedPrecondition, "state.engine: off"),
+    ] {
+        let fixture = start(rights);
+        let path = fixture.dir.path().join(SOCKET_NAME);
+        let connector = tower::service_fn(move |_| {
+            let path = path.clone();
+            async move { UnixStream::connect(path).await.map(TokioIo::new) }
+        });
+        let channel = Endpoint::from_static("http://test").connect_with_connector(connector).await.unwrap();
+        let mut operator = talon_proto::state::operator_client::OperatorClient::new(channel);
+        let status = operator.describe(talon_proto::state::DescribeRequest {}).await.unwrap_err();
+        assert_eq!(status.code(), code, "{status:?}");
+        assert!(status.message().contains(said), "{}", status.message());
+        fixture.server.stop().await;
+    }
 }

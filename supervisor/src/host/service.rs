@@ -24,6 +24,7 @@ use tonic::{Request, Response, Status};
 
 use super::{MAX_FOLLOWERS, execute, operate, plugins, raw, status, status_text, streams};
 use crate::door::Door;
+use crate::state::Keeper;
 
 /// What the supervisor says about itself; it does not change while it runs.
 #[derive(Debug, Clone)]
@@ -40,6 +41,8 @@ pub struct About {
     pub not_enforced: Vec<String>,
     /// What was discovered or configured and refused.
     pub refused: Vec<Refused>,
+    /// What keeps the plugins' state; `None` if nothing does.
+    pub keeper: Option<Keeper>,
 }
 
 /// `talon.host.v1.Host`. Cheap to clone.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use talon_plugin::discover::Refused;
-use talon_proto::host::{GetStatusRequest, GetStatusResponse, RefusedPlugin};
+use talon_proto::host::{GetStatusRequest, GetStatusResponse, RefusedPlugin, StateStatus};
 use talon_sanitize::Raw;
 use tonic::{Request, Response, Status};
 
@@ -12,6 +12,7 @@ use super::plugins::unix_ms;
 use super::service::HostService;
 use super::wire;
 use crate::config::Role;
+use crate::state::KeeperStatus;
 
 pub(super) fn status(
     service: &HostService,
@@ -38,7 +39,24 @@ pub(super) fn status(
         not_enforced: about.not_enforced.iter().map(|text| line(Raw::from(text))).collect(),
         refused: about.refused.iter().map(refused).collect(),
         you: Some((&permitted.peer).into()),
+        state_service: Some(about.keeper.as_ref().map_or_else(no_state, |keeper| kept(&keeper.status()))),
     }))
+}
+
+fn kept(status: &KeeperStatus) -> StateStatus {
+    StateStatus {
+        state: status.state.as_str().to_owned(),
+        engine: status.engine.clone(),
+        place: status.place.clone(),
+        problem: status.problem.as_ref().map(wire).unwrap_or_default(),
+        pid: status.pid,
+        uid: status.uid,
+        restarts: status.restarts,
+    }
+}
+
+fn no_state() -> StateStatus {
+    StateStatus { state: "off".to_owned(), ..StateStatus::default() }
 }
 
 fn path(path: &Path) -> String {

@@ -1,15 +1,16 @@
 //! The supervisor's start, its life and its end.
 //!
 //! ```text
-//! log ─► jail's image ─► runtime directory (lock) ─► host.sock ─► plugins ─► ready
-//!                                                                            │ SIGTERM, SIGINT
-//! exit 0 ◄─ socket removed ◄─ plugins stopped ◄─ calls in flight finished ◄──┘
+//! log ─► jail's image ─► runtime directory (lock) ─► state ─► host.sock ─► plugins ─► ready
+//!                                                                                     │ SIGTERM, SIGINT
+//! exit 0 ◄─ socket removed ◄─ plugins, then state stopped ◄─ calls in flight finished ◄┘
 //! ```
 //!
 //! Whatever fails before *ready* undoes what came before it, by dropping it.
 
 mod descriptors;
 mod discover;
+pub(crate) mod kept;
 mod kin;
 mod peers;
 mod signals;
@@ -26,7 +27,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, Loaded};
 use crate::door::Door;
-use crate::host::{About, BindError, HostService, SOCKET_NAME, ServeError, Server, bind_host};
+use crate::host::{About, BindError, HostService, Operators, SOCKET_NAME, ServeError, Server, bind_host};
+use crate::state::{NoProgram, NotOpened};
 pub(crate) use discover::find as find_plugins;
 use signals::{Signals, Stop};
 
@@ -49,6 +51,12 @@ pub enum ServeFailure {
     /// The socket failed while serving.
     #[error(transparent)]
     Serve(#[from] ServeError),
+    /// There is nothing to keep state with.
+    #[error(transparent)]
+    StateProgram(#[from] NoProgram),
+    /// State cannot be kept.
+    #[error(transparent)]
+    State(#[from] NotOpened),
     /// The kernel does not deliver signals.
     #[error("cannot wait for signals: {0}")]
     Signals(#[source] io::Error),
@@ -72,7 +80,14 @@ pub async fn serve(loaded: Loaded) -> Result<(), ServeFailure> {
         Sanitizer::new(&Settings { forbidden_patterns: config.guard.forbidden_patterns.clone() })?;
     let stage = Arc::new(talon_jail::Stage::from_current_exe()?);
     let machine = look_at_machine(&stage).await;
-    let registry = Registry::new(config.talon_plugin_settings(), stage, events.clone())?;
+    let keeper = kept::keeper(&config, &events);
+    let registry = Registry::new(kept::settings(&config, keeper.as_ref()), stage, events.clone())?;
+    if let Some(keeper) = &keeper
+        && let Err(failure) = kept::start(&config, &registry, keeper, &mut signals).await
+    {
+        registry.shutdown(Duration::ZERO).await;
+        return failure.map_or(Ok(()), Err);
+    }
     let socket = bind_host(&config.runtime_dir, config.host_gid())?;
 
     let door = Arc::new(Door::new(registry.clone(), Arc::clone(&config), sanitizer, events.clone()));
@@ -84,14 +99,20 @@ pub async fn serve(loaded: Loaded) -> Result<(), ServeFailure> {
         config_file: loaded.file,
         not_enforced: not_enforced(&machine.report()),
         refused,
+        keeper: keeper.clone(),
     };
     tell(&machine, config.sandbox.mode.into(), &about.not_enforced);
     let closing = CancellationToken::new();
     let service =
         HostService::new(registry.clone(), Arc::clone(&door), events.clone(), about, closing.clone());
     let recognise = peers::recognise(config.peers());
-    let mut server =
-        Server::start(socket.listener, recognise, service, largest_arguments(&config, &registry));
+    let mut server = Server::start(
+        socket.listener,
+        recognise,
+        service,
+        Operators::new(keeper),
+        largest_arguments(&config, &registry),
+    );
 
     let socket_path = config.runtime_dir.join(SOCKET_NAME);
     let result = tokio::select! {

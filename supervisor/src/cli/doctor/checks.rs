@@ -1,13 +1,14 @@
 //! What must be so for anything to run: the configuration, directories, the supervisor.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use talon_proto::host::{GetStatusRequest, GetStatusResponse};
 
 use super::super::client::Client;
 use super::super::{Global, socket};
 use super::{Check, Verdict};
-use crate::config::Loaded;
+use crate::config::{Engine, Loaded, State, Surroundings};
+use crate::state;
 
 /// The configuration's own, and the places that it names.
 pub(super) fn of_config(loaded: &Loaded) -> Vec<Check> {
@@ -19,6 +20,7 @@ pub(super) fn of_config(loaded: &Loaded) -> Vec<Check> {
     }
     checks.push(directory("runtime dir", &loaded.config.runtime_dir));
     checks.push(directory("data dir", &loaded.config.state.data_dir));
+    checks.extend(kept_state(&loaded.config.state));
     checks.push(plugin_dir(loaded.config.plugins.tools.plugin_dir.as_deref()));
     checks
 }
@@ -39,6 +41,25 @@ fn directory(what: &str, dir: &Path) -> Check {
             Check::new(what, Verdict::Note, format!("{says}; fine if the supervisor runs as another user"))
         }
     }
+}
+
+/// What keeps state, and what of another program's could be imported.
+fn kept_state(settings: &State) -> Vec<Check> {
+    let check = |verdict, says| Check::new("state", verdict, says);
+    if settings.engine == Engine::Off {
+        return vec![check(Verdict::Note, "off: plugins cannot keep anything (state.engine)".to_owned())];
+    }
+    let program = match state::find_program(settings.program.as_deref()) {
+        Ok(program) => check(Verdict::Ok, format!("kept by {}", program.display())),
+        Err(missing) => check(Verdict::Missing, missing.to_string()),
+    };
+    let importable = |dir: PathBuf| {
+        let dir = dir.display();
+        check(Verdict::Note, format!("{dir} can be taken over with `talon import {dir}` (--dry-run first)"))
+    };
+    let home = Surroundings::of_process().home;
+    let imports = state::to_import(&settings.data_dir, home.as_deref());
+    [program].into_iter().chain(imports.into_iter().map(importable)).collect()
 }
 
 fn plugin_dir(dir: Option<&Path>) -> Check {

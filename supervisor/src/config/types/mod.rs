@@ -4,8 +4,9 @@
 
 mod guard;
 mod host;
-mod places;
+mod log;
 mod sandbox;
+mod state;
 mod tools;
 
 use schemars::JsonSchema;
@@ -13,8 +14,9 @@ use serde::{Deserialize, Serialize};
 
 pub use self::guard::{Breaker, Envelope, Guard, Oversize, Pages, Quarantine};
 pub use self::host::{Host, Origin, Peer, Role};
-pub use self::places::{Log, LogFormat, State};
+pub use self::log::{Log, LogFormat};
 pub use self::sandbox::Sandbox;
+pub use self::state::{Engine, OwnQuota, Quota, State};
 pub use self::tools::{ConfiguredPlugin, Credential, Grants, Lifecycle, Override, Tools};
 
 use super::surroundings::Places;
@@ -42,7 +44,7 @@ pub struct Config {
     pub sandbox: Sandbox,
     /// What runs.
     pub plugins: Plugins,
-    /// What is kept on disk.
+    /// What must survive a restart.
     pub state: State,
     /// Who may use `host.sock`, and for what.
     ///
@@ -70,7 +72,7 @@ impl Config {
             guard: Guard::default(),
             sandbox: Sandbox::default(),
             plugins: Plugins::default(),
-            state: State { data_dir: places.data_dir.path.clone() },
+            state: State::in_dir(&places.data_dir.path),
             host: Host::default(),
             log: Log::default(),
         }

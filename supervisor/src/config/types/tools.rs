@@ -10,6 +10,7 @@ use talon_plugin::entry::{self, CallLimits, PluginSettings};
 use talon_plugin::spec::LifecycleSettings;
 use talon_plugin::units::Duration;
 
+use super::state::OwnQuota;
 use crate::config::secret::Secret;
 
 /// Tool plugins: where they are found, how they live, and what differs for one of them.
@@ -150,6 +151,10 @@ pub struct Grants {
     #[schemars(extend("x-key" = "credential"), example = serde_json::json!({ "gitlab": { "header": "PRIVATE-TOKEN", "value": "${GITLAB_TOKEN}" } }))]
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub credentials: BTreeMap<String, Credential>,
+    /// How much state it may keep, where that differs from `state.quota`.
+    #[schemars(example = serde_json::json!({ "bytes": "512MiB" }))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state_quota: Option<OwnQuota>,
 }
 
 /// One header that travels with a plugin's calls.

@@ -1,22 +1,10 @@
-//! `state` and `log`.
+//! `log`.
 
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use talon_plugin::units::ByteSize;
-
-/// What is kept on disk.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct State {
-    /// Where Talon keeps what must survive a restart, such as which plugin has which uid.
-    #[schemars(
-        extend("format" = "path"),
-        extend("x-default" = "`$OPENTALON_DATA_DIR`, else `$STATE_DIRECTORY`, else `/var/lib/talon` (root) or `~/.talon`"),
-        example = &"/var/lib/talon"
-    )]
-    pub data_dir: PathBuf,
-}
 
 /// The supervisor's own log, and its plugins' logs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,0 +1,279 @@
+//! The file that `talon backup` writes: a tar of the databases, with a manifest behind them.
+//!
+//! ```text
+//! plugins.db      a SQLite database
+//! agent.db        another, where there are sessions or memory
+//! manifest.json   {"format": "talon-backup", "version": 1, "created_at": …, "talon": …,
+//!                  "parts": [{"name": "plugins.db", "layers": "key-values", "schema_version": …, "bytes": …, "sha256": …}]}
+//! ```
+//!
+//! The manifest is last, since a database is streamed while it is copied and its digest is known then. A file without one
+//! was not finished.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use tar::{Archive, Builder, EntryType, EntryWriter, Header};
+
+use super::super::state::reach::Part;
+use super::CHUNK_BYTES;
+
+const FORMAT: &str = "talon-backup";
+/// Goes up when an older `talon` would misread what is written.
+const VERSION: u32 = 1;
+const MANIFEST: &str = "manifest.json";
+/// A manifest has some hundred bytes.
+const MAX_MANIFEST_BYTES: u64 = 64 << 10;
+const MODE: u32 = 0o600;
+
+/// What is in a backup.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Manifest {
+    format: String,
+    version: u32,
+    pub(super) created_at: String,
+    /// The version that wrote it.
+    pub(super) talon: String,
+    pub(super) parts: Vec<Copy>,
+}
+
+/// One database in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Copy {
+    name: String,
+    layers: String,
+    pub(super) schema_version: u32,
+    pub(super) bytes: u64,
+    /// SHA-256, lower-case hexadecimal.
+    pub(super) sha256: String,
+}
+
+impl Copy {
+    /// Which part of state it holds.
+    pub(super) fn part(&self) -> Option<Part> {
+        Part::ALL.into_iter().find(|part| file_name(*part) == self.name && layers(*part) == self.layers)
+    }
+}
+
+/// The name of a part's database in the file.
+pub(super) fn file_name(part: Part) -> &'static str {
+    match part {
+        Part::Plugins => "plugins.db",
+        Part::Agent => "agent.db",
+    }
+}
+
+fn layers(part: Part) -> &'static str {
+    match part {
+        Part::Plugins => "key-values",
+        Part::Agent => "conversations",
+    }
+}
+
+/// Why a file is no backup that can be restored.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum BadBackup {
+    #[error("it cannot be read: {0}")]
+    Io(#[from] io::Error),
+    #[error("it is no backup that `talon backup` wrote: {0}")]
+    Foreign(&'static str),
+    #[error("it ends before its manifest: the backup was not finished, or the file was cut off")]
+    Unfinished,
+    #[error("its manifest cannot be read: {0}")]
+    Manifest(#[from] serde_json::Error),
+    #[error(
+        "its format is {0}, and this talon reads {VERSION}: restore it with the talon that wrote it, or a newer one"
+    )]
+    Version(u32),
+    #[error("{name} is not what the manifest says ({what} differs): the file is damaged, use another backup")]
+    Differs { name: &'static str, what: &'static str },
+}
+
+/// A backup that is being written.
+pub(super) struct Writer<'w, W: Write + Seek> {
+    tar: Builder<&'w mut W>,
+    /// Of the database that is being written.
+    header: Header,
+    parts: Vec<Copy>,
+}
+
+impl<'w, W: Write + Seek> Writer<'w, W> {
+    pub(super) fn new(to: &'w mut W) -> Self {
+        Self { tar: Builder::new(to), header: header(0), parts: Vec::new() }
+    }
+
+    /// Begins a database, whose bytes come then.
+    pub(super) fn begin(&mut self, part: Part, schema_version: u32) -> io::Result<PartWriter<'_>> {
+        let name = file_name(part);
+        self.header = header(0);
+        let entry = self.tar.append_writer(&mut self.header, name)?;
+        let copy = Copy {
+            name: name.to_owned(),
+            layers: layers(part).to_owned(),
+            schema_version,
+            bytes: 0,
+            sha256: String::new(),
+        };
+        Ok(PartWriter { entry, digest: Sha256::new(), copy })
+    }
+
+    /// Counts a database in that was written to its end.
+    pub(super) fn add(&mut self, copy: Copy) {
+        self.parts.push(copy);
+    }
+
+    /// Writes the manifest.
+    pub(super) fn finish(mut self, created_at: String) -> io::Result<Manifest> {
+        let manifest = Manifest {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            created_at,
+            talon: env!("CARGO_PKG_VERSION").to_owned(),
+            parts: self.parts,
+        };
+        let mut text = serde_json::to_vec_pretty(&manifest)?;
+        text.push(b'\n');
+        self.tar.append_data(&mut header(text.len() as u64), MANIFEST, text.as_slice())?;
+        self.tar.into_inner()?;
+        Ok(manifest)
+    }
+}
+
+fn header(bytes: u64) -> Header {
+    let mut header = Header::new_gnu();
+    header.set_entry_type(EntryType::Regular);
+    header.set_mode(MODE);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    header.set_mtime(now.as_secs());
+    header.set_size(bytes);
+    header
+}
+
+/// A database that is being written.
+pub(super) struct PartWriter<'w> {
+    entry: EntryWriter<'w>,
+    digest: Sha256,
+    copy: Copy,
+}
+
+impl PartWriter<'_> {
+    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.digest.update(bytes);
+        self.copy.bytes += bytes.len() as u64;
+        self.entry.write_all(bytes)
+    }
+
+    /// What was written.
+    pub(super) fn finish(mut self) -> io::Result<Copy> {
+        self.entry.finish()?;
+        self.copy.sha256 = hex::encode(self.digest.finalize());
+        Ok(self.copy)
+    }
+}
+
+/// A backup that is what its manifest says.
+#[derive(Debug)]
+pub(super) struct Checked {
+    pub(super) manifest: Manifest,
+    /// Where in the file the bytes of each part are.
+    pub(super) places: Vec<Place>,
+}
+
+/// A database in the file.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    pub(super) part: Part,
+    pub(super) offset: u64,
+    pub(super) copy: Copy,
+}
+
+/// Reads a whole file and compares what is in it with its manifest. `count` hears of every byte.
+pub(super) fn check(file: &mut File, count: &impl Fn(u64)) -> Result<Checked, BadBackup> {
+    let mut archive = Archive::new(file);
+    let mut seen: Vec<(Part, u64, u64, String)> = Vec::new();
+    let mut manifest: Option<Manifest> = None;
+    let foreign = |_: io::Error| BadBackup::Foreign("it is no tar file, or a damaged one");
+    // Raw: long names and other extensions would be read whole into memory, and ours has none of them.
+    for entry in archive.entries().map_err(foreign)?.raw(true) {
+        let mut entry = entry.map_err(foreign)?;
+        if entry.header().entry_type() != EntryType::Regular || manifest.is_some() {
+            return Err(BadBackup::Foreign("there is something else in it"));
+        }
+        let path = entry.path_bytes().into_owned();
+        if path == MANIFEST.as_bytes() {
+            if entry.size() > MAX_MANIFEST_BYTES {
+                return Err(BadBackup::Foreign("its manifest is too large"));
+            }
+            let mut text = Vec::new();
+            entry.read_to_end(&mut text)?;
+            manifest = Some(read_manifest(&text)?);
+            continue;
+        }
+        let part = Part::ALL.into_iter().find(|part| file_name(*part).as_bytes() == path);
+        let Some(part) = part.filter(|part| seen.iter().all(|(known, ..)| known != part)) else {
+            return Err(BadBackup::Foreign("there is something else in it"));
+        };
+        let offset = entry.raw_file_position();
+        let (bytes, sha256) = digest(&mut entry, count)?;
+        if bytes != entry.size() {
+            return Err(BadBackup::Unfinished);
+        }
+        seen.push((part, offset, bytes, sha256));
+    }
+    let manifest = manifest.ok_or(BadBackup::Unfinished)?;
+    if manifest.parts.len() != seen.len() {
+        return Err(BadBackup::Differs { name: MANIFEST, what: "the number of databases" });
+    }
+    let mut places = Vec::new();
+    for (part, offset, bytes, sha256) in seen {
+        let name = file_name(part);
+        let copy = manifest.parts.iter().find(|copy| copy.part() == Some(part));
+        let copy = copy.ok_or(BadBackup::Differs { name, what: "its name" })?;
+        if copy.bytes != bytes {
+            return Err(BadBackup::Differs { name, what: "its size" });
+        }
+        if copy.sha256 != sha256 {
+            return Err(BadBackup::Differs { name, what: "its digest" });
+        }
+        places.push(Place { part, offset, copy: copy.clone() });
+    }
+    Ok(Checked { manifest, places })
+}
+
+fn read_manifest(text: &[u8]) -> Result<Manifest, BadBackup> {
+    /// What is in a manifest of any version.
+    #[derive(Deserialize)]
+    struct Head {
+        format: String,
+        version: u32,
+    }
+    let head: Head = serde_json::from_slice(text)?;
+    if head.format != FORMAT {
+        return Err(BadBackup::Foreign("its manifest is another program's"));
+    }
+    if head.version != VERSION {
+        return Err(BadBackup::Version(head.version));
+    }
+    Ok(serde_json::from_slice(text)?)
+}
+
+fn digest(from: &mut impl Read, count: &impl Fn(u64)) -> io::Result<(u64, String)> {
+    let (mut digest, mut total) = (Sha256::new(), 0);
+    let mut buffer = vec![0; CHUNK_BYTES];
+    loop {
+        let bytes = from.read(&mut buffer)?;
+        if bytes == 0 {
+            return Ok((total, hex::encode(digest.finalize())));
+        }
+        digest.update(buffer.get(..bytes).unwrap_or_default());
+        total += bytes as u64;
+        count(bytes as u64);
+    }
+}
+
+#[cfg(test)]
+#[path = "archive_tests.rs"]
+mod tests;

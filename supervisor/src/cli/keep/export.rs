@@ -1,0 +1,161 @@
+//! `talon export`.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+use talon_proto::state::{ExportRequest, export_chunk};
+use talon_sanitize::{Raw, inert};
+
+use super::super::Global;
+use super::super::failure::Failure;
+use super::super::output::{Out, shown};
+use super::super::state::name::counted;
+use super::super::state::reach::{Operator, Part, Purpose, Reach};
+use super::layout;
+use super::progress::Progress;
+use super::tree::{Draft, Tree};
+use super::walk::{MAX_FILES, walk};
+use crate::exit;
+
+/// Write all state as YAML: sessions/<id>.yaml, memory/memories.yaml, plugins/<id>/state.yaml.
+///
+/// Everything may go on being used meanwhile; each file is of one moment. `talon import` reads it back.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  talon export ./state-of-today
+  talon export ./state-of-today --overwrite --only plugins")]
+pub(in crate::cli) struct ExportArgs {
+    /// Where to; it is made if it is not there.
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+    /// Also where an earlier export is. Files of it that are not written anew stay.
+    #[arg(long)]
+    overwrite: bool,
+    /// Leave the rest out.
+    #[arg(long, value_enum, value_name = "PART")]
+    only: Option<Part>,
+}
+
+/// What was written.
+#[derive(Debug, Default)]
+struct Written {
+    files: BTreeSet<String>,
+    records: u64,
+}
+
+impl ExportArgs {
+    pub(in crate::cli) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        let dir = self.dir.display().to_string();
+        let failed =
+            |error: &dyn std::fmt::Display| Failure::failed(format!("cannot write to {dir}: {error}"));
+        let mut reach = Reach::find(global).await?;
+        let mut operators = Vec::new();
+        for part in Part::ALL.into_iter().filter(|part| self.only.is_none_or(|only| only == *part)) {
+            if let Some(operator) = reach.open(part, Purpose::Use).await? {
+                operators.push((part, operator));
+            }
+        }
+        if operators.is_empty() {
+            return Err(reach.nothing());
+        }
+        let tree = Tree::make(&self.dir).map_err(|error| failed(&error))?;
+        let before = walk(&tree).map_err(|error| failed(&error))?;
+        if let (Some(first), false) = (before.found.first(), self.overwrite) {
+            let text = format!(
+                "{dir} holds an export already ({}): choose another place, or say --overwrite",
+                first.path
+            );
+            return Err(Failure::usage(text));
+        }
+        let mut written = Written::default();
+        let progress = Progress::files("exporting");
+        for (part, operator) in &mut operators {
+            export(operator, *part, &tree, &mut written, &progress).await?;
+        }
+        drop(operators);
+        tree.sync().map_err(|error| failed(&error))?;
+        drop(progress);
+        let stayed: Vec<&str> = before
+            .found
+            .iter()
+            .filter(|file| self.only.is_none_or(|only| only == file.part))
+            .map(|file| file.path.as_str())
+            .filter(|path| !written.files.contains(*path))
+            .collect();
+        tell(&dir, &written, &stayed, out);
+        Ok(exit::OK)
+    }
+}
+
+fn tell(dir: &str, written: &Written, stayed: &[&str], out: &mut Out) {
+    let files = written.files.len();
+    if out.is_json() {
+        out.json(&json!({ "dir": dir, "files": files, "records": written.records, "stayed": stayed }));
+        return;
+    }
+    let (records, in_files) = (counted(written.records, "record"), counted(files as u64, "file"));
+    out.line(inert!("{}: {} in {}", shown(dir), shown(records), shown(in_files)));
+    if let Some(first) = stayed.first() {
+        out.line(inert!(
+            "left of an earlier export, of what is not kept any more: {}: {}{}",
+            shown(counted(stayed.len() as u64, "file")),
+            shown(first),
+            if stayed.len() > 1 { " and others" } else { "" }
+        ));
+    }
+}
+
+/// Writes the files of one part.
+async fn export(
+    operator: &mut Operator,
+    part: Part,
+    tree: &Tree,
+    written: &mut Written,
+    progress: &Progress,
+) -> Result<(), Failure> {
+    let stream = operator.client.export(ExportRequest {}).await;
+    let mut stream = stream.map_err(|status| operator.failure(&status))?.into_inner();
+    let mut open: Option<(String, Draft)> = None;
+    let failed =
+        |path: &str, error: &dyn std::fmt::Display| Failure::failed(format!("cannot write {path}: {error}"));
+    loop {
+        let chunk = stream.message().await.map_err(|status| operator.failure(&status))?;
+        let Some(what) = chunk.map(|chunk| chunk.what) else {
+            return Err(Failure::failed("the export ended before its last file: try again"));
+        };
+        match (what, &mut open) {
+            (Some(export_chunk::What::Planned(planned)), None) => progress.more(planned.files),
+            (Some(export_chunk::What::Begin(file)), None) => {
+                let known = written.files.contains(&file.path);
+                if layout::part(&file.path) != Some(part) || known || written.files.len() >= MAX_FILES {
+                    return Err(unexpected(&file.path));
+                }
+                let draft = tree.begin(&file.path).map_err(|error| failed(&file.path, &error))?;
+                open = Some((file.path, draft));
+            }
+            (Some(export_chunk::What::Data(bytes)), Some((path, draft))) => {
+                draft.write(&bytes).map_err(|error| failed(path, &error))?;
+            }
+            (Some(export_chunk::What::End(end)), open @ Some(_)) => {
+                if let Some((path, draft)) = open.take() {
+                    draft.finish().map_err(|error| failed(&path, &error))?;
+                    written.files.insert(path);
+                }
+                written.records = written.records.saturating_add(end.records);
+                progress.done(1);
+            }
+            (Some(export_chunk::What::Done(_)), None) => return Ok(()),
+            // A newer service may say more.
+            (None, _) => {}
+            (Some(_), _) => return Err(unexpected("")),
+        }
+    }
+}
+
+/// What no service of ours sends. Nothing is written for it.
+fn unexpected(path: &str) -> Failure {
+    let path = Raw::from(path).line_within(200);
+    Failure::failed(format!("the service sent what is no export ({path}): is it of another version?"))
+}

@@ -1,0 +1,237 @@
+//! `talon import`.
+
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use clap::Args;
+use serde_json::json;
+use talon_proto::state::{
+    ImportChunk, ImportFile, ImportOptions, ImportRefused, ImportReport, import_chunk, import_report,
+};
+use talon_sanitize::inert;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+
+use super::super::Global;
+use super::super::failure::Failure;
+use super::super::output::{Out, shown};
+use super::super::state::reach::{Operator, Part, Purpose, Reach};
+use super::progress::Progress;
+use super::report::Report;
+use super::tree::Tree;
+use super::walk::{Found, MAX_FILE_BYTES, Unread, WalkError, walk};
+use super::{CHUNK_BYTES, MAX_STREAMED};
+use crate::exit;
+use crate::state::IMPORTED_FILE;
+
+/// Read state back that `talon export`, or an OpenTalon, wrote.
+///
+/// What is there already stays as it is, so that the same directory may be imported twice. Records that cannot be taken
+/// are reported with file, line and column, and the others are imported; the exit code is 1 then. A file of more than
+/// 256 MiB is reported and not read.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  talon import ~/.opentalon --dry-run
+  talon import ./state-of-today
+  talon import ./state-of-today --output json | jq '.refused[]'")]
+pub(in crate::cli) struct ImportArgs {
+    /// The directory with sessions/, memory/ and plugins/; what else is in it is not read.
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+    /// Say what would be done, and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Leave the rest out.
+    #[arg(long, value_enum, value_name = "PART")]
+    only: Option<Part>,
+}
+
+impl ImportArgs {
+    pub(in crate::cli) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        let dir = self.dir.display();
+        let unusable =
+            |code, error: &dyn std::fmt::Display| Failure::new(code, format!("cannot import {dir}: {error}"));
+        let tree = Arc::new(Tree::open(&self.dir).map_err(|error| unusable(exit::FAILED, &error))?);
+        let walked = walk(&tree).map_err(|error| {
+            let code = if matches!(error, WalkError::Io { .. }) { exit::FAILED } else { exit::USAGE };
+            unusable(code, &error)
+        })?;
+        let wanted = |part: Part| self.only.is_none_or(|only| only == part);
+        let mut report = Report::new(dir.to_string(), self.dry_run);
+        for Unread { path, reason, .. } in walked.unread.into_iter().filter(|file| wanted(file.part)) {
+            report.refused(ImportRefused { path, reason, ..ImportRefused::default() });
+        }
+        let found: Vec<Found> = walked.found.into_iter().filter(|file| wanted(file.part)).collect();
+        if found.is_empty() && report.is_empty() {
+            let text = "no sessions/*.yaml, memory/memories.yaml or plugins/*/state.yaml is in it";
+            return Err(unusable(exit::USAGE, &text));
+        }
+        let mut reach = Reach::find(global).await?;
+        let progress = Progress::bytes("importing", found.iter().map(|file| file.bytes).sum());
+        let fresh = all(&mut reach, &tree, &found, self.dry_run, &mut report, &progress).await?;
+        drop(progress);
+        for part in fresh {
+            out.say(inert!("{}: there is nothing yet, so an empty database was compared with", part.what()));
+        }
+        if !self.dry_run && report.took_something() {
+            self.mark(&mut reach, &report, out).await;
+        }
+        Ok(report.print(out))
+    }
+
+    /// Leaves word in the data directory that something was imported, which ends the advice to do so; it is of the latest
+    /// import. Who reached a supervisor's state may not write there, and that is said.
+    async fn mark(&self, reach: &mut Reach<'_>, report: &Report, out: &mut Out) {
+        // The import is done, so nothing of this makes it a failure.
+        let data_dir = match reach.data_dir().await {
+            Ok(data_dir) => data_dir,
+            Err(failure) => {
+                out.say(inert!("nothing says that this was imported ({})", shown(failure)));
+                return;
+            }
+        };
+        let from = self.dir.canonicalize().unwrap_or_else(|_| self.dir.clone());
+        let parts = Part::ALL.into_iter().filter(|part| self.only.is_none_or(|only| only == *part));
+        let total = report.total();
+        let text = json!({
+            "at": humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+            "from": from.to_string_lossy(),
+            "parts": parts.map(Part::word).collect::<Vec<_>>(),
+            "imported": total.imported,
+            "unchanged": total.unchanged,
+            "refused": total.refused,
+        });
+        let write = || {
+            let mut draft = Tree::open(&data_dir)?.begin(IMPORTED_FILE)?;
+            draft.write(format!("{text:#}\n").as_bytes())?;
+            draft.finish()
+        };
+        if let Err(error) = write() {
+            let error: io::Error = error;
+            let marker = data_dir.join(IMPORTED_FILE);
+            out.say(inert!(
+                "{} cannot be written ({}): `talon serve` goes on naming what could be imported",
+                shown(marker.display()),
+                shown(error)
+            ));
+        }
+    }
+}
+
+/// Imports the files of all parts, and gives those parts that an empty database of a dry run stood for.
+async fn all(
+    reach: &mut Reach<'_>,
+    tree: &Arc<Tree>,
+    found: &[Found],
+    dry_run: bool,
+    report: &mut Report,
+    progress: &Progress,
+) -> Result<Vec<Part>, Failure> {
+    let mut fresh = Vec::new();
+    for part in Part::ALL {
+        let files: Vec<Found> = found.iter().filter(|file| file.part == part).cloned().collect();
+        if files.is_empty() {
+            continue;
+        }
+        let purpose = if dry_run { Purpose::Try } else { Purpose::Add };
+        if let Some(mut operator) = reach.open(part, purpose).await? {
+            import(&mut operator, tree, files, dry_run, report, progress).await?;
+            if operator.is_scratch() {
+                fresh.push(part);
+            }
+        }
+    }
+    Ok(fresh)
+}
+
+/// Imports the files of one part.
+async fn import(
+    operator: &mut Operator,
+    tree: &Arc<Tree>,
+    files: Vec<Found>,
+    dry_run: bool,
+    report: &mut Report,
+    progress: &Progress,
+) -> Result<(), Failure> {
+    let (to, chunks) = mpsc::channel(MAX_STREAMED);
+    let (tree, count) = (Arc::clone(tree), progress.counter());
+    let feeding = tokio::task::spawn_blocking(move || feed(&tree, files, dry_run, &to, &count));
+    let reports = operator.client.import(ReceiverStream::new(chunks)).await;
+    let mut reports = reports.map_err(|status| operator.failure(&status))?.into_inner();
+    loop {
+        let message = reports.message().await.map_err(|status| operator.failure(&status))?;
+        let Some(ImportReport { what }) = message else {
+            return Err(Failure::failed(
+                "the import ended before its last file: what was imported stays, and doing it again does no harm",
+            ));
+        };
+        match what {
+            Some(import_report::What::File(file)) => report.file(file),
+            Some(import_report::What::Refused(refused)) => report.refused(refused),
+            Some(import_report::What::Done(_)) => break,
+            // A newer service may say more.
+            None => {}
+        }
+    }
+    for refused in feeding.await.map_err(|error| Failure::failed(format!("reading failed: {error}")))? {
+        report.refused(refused);
+    }
+    Ok(())
+}
+
+/// Sends files, and gives those that could not be read. Ends early if nobody takes them, who then says why.
+fn feed(
+    tree: &Tree,
+    files: Vec<Found>,
+    dry_run: bool,
+    to: &mpsc::Sender<ImportChunk>,
+    count: &impl Fn(u64),
+) -> Vec<ImportRefused> {
+    let mut unread = Vec::new();
+    let send = |what| to.blocking_send(ImportChunk { what: Some(what) });
+    if send(import_chunk::What::Options(ImportOptions { dry_run })).is_err() {
+        return unread;
+    }
+    for Found { path, .. } in files {
+        let mut file = match tree.read(&path) {
+            Ok(file) => file,
+            Err(error) => {
+                let reason = format!("it cannot be read: {error}");
+                unread.push(ImportRefused { path, reason, ..ImportRefused::default() });
+                continue;
+            }
+        };
+        if send(import_chunk::What::Begin(ImportFile { path: path.clone() })).is_err() {
+            return unread;
+        }
+        let mut sent = 0;
+        loop {
+            let mut chunk = Vec::with_capacity(CHUNK_BYTES);
+            match file.by_ref().take(CHUNK_BYTES as u64).read_to_end(&mut chunk) {
+                Ok(0) => break,
+                Ok(bytes) if sent + bytes as u64 > MAX_FILE_BYTES => {
+                    let reason =
+                        format!("it has grown beyond {MAX_FILE_BYTES} bytes, and was not read to its end");
+                    unread.push(ImportRefused { path, reason, ..ImportRefused::default() });
+                    break;
+                }
+                Ok(bytes) => {
+                    sent += bytes as u64;
+                    count(bytes as u64);
+                }
+                Err(error) => {
+                    // What was sent of it is imported as far as it makes sense by itself; this says that it is not all.
+                    let reason = format!("it cannot be read to its end: {error}");
+                    unread.push(ImportRefused { path, reason, ..ImportRefused::default() });
+                    break;
+                }
+            }
+            if send(import_chunk::What::Data(chunk)).is_err() {
+                return unread;
+            }
+        }
+    }
+    unread
+}

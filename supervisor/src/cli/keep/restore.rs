@@ -1,0 +1,224 @@
+//! `talon restore`.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::PathBuf;
+
+use clap::Args;
+use indicatif::HumanBytes;
+use serde_json::{Value, json};
+use talon_proto::state::{RestoreBegin, RestoreChunk, RestoreEnd, RestoreResponse, restore_chunk};
+use talon_sanitize::inert;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::Code;
+
+use super::super::Global;
+use super::super::failure::Failure;
+use super::super::output::{Out, shown};
+use super::super::state::reach::{Operator, Part, Purpose, Reach};
+use super::archive::{self, Checked, Place};
+use super::backup::refuse_postgres;
+use super::progress::Progress;
+use super::{CHUNK_BYTES, MAX_STREAMED};
+use crate::exit;
+
+/// Put all state back from a file of `talon backup`, in place of what there is.
+///
+/// The file is checked before anything is changed, and what was there is kept beside the database. It works while a
+/// supervisor runs, and for a database that is damaged: that one is moved aside.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  talon restore today.tar --check
+  talon restore today.tar
+  talon restore today.tar --only plugins")]
+pub(in crate::cli) struct RestoreArgs {
+    /// A file that `talon backup` wrote.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Say whether it could be restored, and change nothing.
+    #[arg(long)]
+    check: bool,
+    /// Leave the rest as it is.
+    #[arg(long, value_enum, value_name = "PART")]
+    only: Option<Part>,
+}
+
+impl RestoreArgs {
+    pub(in crate::cli) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        let name = self.file.display().to_string();
+        let (file, checked) = self.read().await?;
+        let places: Vec<&Place> =
+            checked.places.iter().filter(|place| self.only.is_none_or(|only| only == place.part)).collect();
+        if places.is_empty() {
+            return Err(Failure::usage(format!(
+                "{name} does not hold that part: leave --only out to restore what it holds"
+            )));
+        }
+        let mut reach = Reach::find(global).await?;
+        let mut operators = Vec::new();
+        for place in &places {
+            let operator = reach.open(place.part, Purpose::Restore).await?;
+            let mut operator = operator.ok_or_else(|| reach.nothing())?;
+            if operator.problem().is_empty() {
+                refuse_postgres(&mut operator).await?;
+            } else {
+                out.say(inert!("{}: {}", place.part.what(), shown(operator.problem())));
+            }
+            operators.push(operator);
+        }
+        let total: u64 = places.iter().map(|place| place.copy.bytes).sum();
+        let mut done = Vec::new();
+        // All of it is known to be fine before the first of it takes the place of anything.
+        let rounds: &[bool] = if self.check { &[true] } else { &[true, false] };
+        for &check_only in rounds.iter().filter(|check_only| self.check || places.len() > 1 || !**check_only)
+        {
+            let progress = Progress::bytes(if check_only { "checking" } else { "restoring" }, total);
+            done.clear();
+            for (operator, place) in operators.iter_mut().zip(&places) {
+                let sent = send(operator, &file, place, check_only, &progress).await;
+                let replaced: &[RestoreResponse] = if check_only { &[] } else { &done };
+                done.push(sent.map_err(|failure| halfway(&name, &places, replaced, failure))?);
+            }
+        }
+        drop(operators);
+        self.tell(&checked, &places, &done, out);
+        Ok(exit::OK)
+    }
+
+    /// Opens the file and compares it with its manifest.
+    async fn read(&self) -> Result<(File, Checked), Failure> {
+        let name = self.file.display().to_string();
+        let mut file = File::open(&self.file)
+            .map_err(|error| Failure::failed(format!("cannot open {name}: {error}")))?;
+        let about =
+            file.metadata().map_err(|error| Failure::failed(format!("cannot look at {name}: {error}")))?;
+        if !about.is_file() {
+            return Err(Failure::usage(format!("{name} is no file: name one that `talon backup` wrote")));
+        }
+        let progress = Progress::bytes("reading", about.len());
+        let count = progress.counter();
+        let checking = tokio::task::spawn_blocking(move || {
+            let checked = archive::check(&mut file, &count);
+            (file, checked)
+        });
+        let (file, checked) =
+            checking.await.map_err(|error| Failure::failed(format!("reading failed: {error}")))?;
+        let checked = checked
+            .map_err(|error| Failure::new(exit::REFUSED, format!("{name} cannot be restored: {error}")))?;
+        Ok((file, checked))
+    }
+
+    fn tell(&self, checked: &Checked, places: &[&Place], done: &[RestoreResponse], out: &mut Out) {
+        let name = self.file.display();
+        if out.is_json() {
+            let part = |(place, response): (&&Place, &RestoreResponse)| {
+                json!({
+                    "name": archive::file_name(place.part),
+                    "bytes": place.copy.bytes,
+                    "schema_version": response.schema_version,
+                    "kept": response.kept,
+                })
+            };
+            out.json(&json!({
+                "file": name.to_string(),
+                "created_at": checked.manifest.created_at,
+                "talon": checked.manifest.talon,
+                "restored": !self.check,
+                "parts": places.iter().zip(done).map(part).collect::<Value>(),
+            }));
+            return;
+        }
+        for (place, response) in places.iter().zip(done) {
+            let size = shown(HumanBytes(place.copy.bytes));
+            let did = if self.check { "can be restored" } else { "restored" };
+            out.line(inert!("{}: {}, {}, schema {}", place.part.what(), size, did, response.schema_version));
+            if !response.kept.is_empty() {
+                out.line(inert!("what there was is kept in {}", shown(&response.kept)));
+            }
+        }
+        let from = shown(&checked.manifest.created_at);
+        let nothing = if self.check { "; nothing was changed" } else { "" };
+        out.line(inert!("{}, of {}{}", shown(name), from, nothing));
+    }
+}
+
+/// A failure, with what was done before it and what to do now: whoever reads it has one database of the backup, and
+/// another that is older or newer.
+fn halfway(name: &str, places: &[&Place], done: &[RestoreResponse], failure: Failure) -> Failure {
+    let Some(left) = places.get(done.len()).filter(|_| !done.is_empty()) else { return failure };
+    let mut text = failure.to_string();
+    for (place, response) in places.iter().zip(done) {
+        text.push_str(&format!("\n{} was restored before that", place.part.what()));
+        match response.kept.as_str() {
+            "" => text.push_str("; there was nothing in its place"),
+            kept => text.push_str(&format!("; what there was is kept in {kept}")),
+        }
+    }
+    text.push_str(&format!(
+        "\n{} is not restored: mend what is said above, then `talon restore {name} --only {}` does the rest",
+        left.part.what(),
+        left.part.word()
+    ));
+    Failure::new(failure.code(), text)
+}
+
+/// Sends one database, and gives what became of it.
+async fn send(
+    operator: &mut Operator,
+    file: &File,
+    place: &Place,
+    check_only: bool,
+    progress: &Progress,
+) -> Result<RestoreResponse, Failure> {
+    let file = file.try_clone().map_err(|error| Failure::failed(format!("cannot read the file: {error}")))?;
+    let (to, chunks) = mpsc::channel(MAX_STREAMED);
+    let (place, count) = (place.clone(), progress.counter());
+    let feeding = tokio::task::spawn_blocking(move || feed(file, &place, check_only, &to, &count));
+    let response = operator.client.restore(ReceiverStream::new(chunks)).await;
+    // It ends when nobody takes more of it.
+    let fed = feeding.await.map_err(|error| Failure::failed(format!("reading failed: {error}")))?;
+    // Without its end nothing is restored: what went wrong with the file is why.
+    fed.map_err(|error| Failure::failed(format!("cannot read the file: {error}")))?;
+    let response = response.map_err(|status| match status.code() {
+        // Of a copy it means that the file is no good, and not that the command line is wrong.
+        Code::InvalidArgument => Failure::new(exit::REFUSED, status.message()),
+        _ => operator.failure(&status),
+    })?;
+    Ok(response.into_inner())
+}
+
+fn feed(
+    mut file: File,
+    place: &Place,
+    check_only: bool,
+    to: &mpsc::Sender<RestoreChunk>,
+    count: &impl Fn(u64),
+) -> std::io::Result<()> {
+    let send = |what| to.blocking_send(RestoreChunk { what: Some(what) }).is_ok();
+    let bytes = place.copy.bytes;
+    let begin = RestoreBegin { layers: place.part.layers().into(), bytes, check_only };
+    if !send(restore_chunk::What::Begin(begin)) {
+        return Ok(());
+    }
+    file.seek(SeekFrom::Start(place.offset))?;
+    let mut file = file.take(bytes);
+    loop {
+        let mut chunk = Vec::with_capacity(CHUNK_BYTES);
+        let read = file.by_ref().take(CHUNK_BYTES as u64).read_to_end(&mut chunk)?;
+        if read == 0 {
+            break;
+        }
+        count(read as u64);
+        if !send(restore_chunk::What::Data(chunk)) {
+            return Ok(());
+        }
+    }
+    let end = RestoreEnd { sha256: place.copy.sha256.clone() };
+    let _all = send(restore_chunk::What::End(end));
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "restore_tests.rs"]
+mod tests;

@@ -1,0 +1,170 @@
+//! Files below one directory: whatever a path says, and whoever exchanges directories for links meanwhile, nothing beyond
+//! it is read or written.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, fstat, fsync, mkdirat, open, openat2, renameat,
+    syncfs, unlinkat,
+};
+use rustix::io::Errno;
+
+/// Files of ours are for their owner.
+const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
+const DIR_MODE: Mode = Mode::RWXU;
+const BELOW: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);
+
+/// An open directory.
+#[derive(Debug)]
+pub(super) struct Tree {
+    root: OwnedFd,
+}
+
+impl Tree {
+    /// Opens a directory that is there.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let root = open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        Ok(Self { root })
+    }
+
+    /// Opens a directory, which is made with those above it if need be.
+    pub(super) fn make(path: &Path) -> io::Result<Self> {
+        use std::os::unix::fs::DirBuilderExt as _;
+        std::fs::DirBuilder::new().recursive(true).mode(DIR_MODE.bits()).create(path)?;
+        Self::open(path)
+    }
+
+    /// A directory below, for reading its names.
+    pub(super) fn dir(&self, path: &str) -> io::Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(openat2(&self.root, path, flags, Mode::empty(), BELOW)?)
+    }
+
+    /// A regular file below, for reading. What is something else, such as a pipe, is not waited for.
+    pub(super) fn read(&self, path: &str) -> io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = openat2(&self.root, path, flags, Mode::empty(), BELOW)?;
+        if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+        }
+        Ok(file.into())
+    }
+
+    /// Begins a file below, under a name of its own until it is whole. `path` is of the layout.
+    pub(super) fn begin(&self, path: &str) -> io::Result<Draft> {
+        let (dirs, name) = path.rsplit_once('/').unwrap_or((".", path));
+        let mut dir = self.dir(".")?;
+        // Word by word, each below the one that was opened: nobody can put a link in its way.
+        for word in dirs.split('/').filter(|word| *word != ".") {
+            match mkdirat(&dir, word, DIR_MODE) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            dir = openat2(&dir, word, flags, Mode::empty(), BELOW)?;
+        }
+        let draft = format!(".{name}.{}.new", std::process::id());
+        // One of an earlier process with our number: nobody else calls a file so.
+        match unlinkat(&dir, &draft, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let file = openat2(&dir, &draft, flags, FILE_MODE, BELOW)?;
+        Ok(Draft { file: file.into(), dir, draft, name: name.to_owned(), done: false })
+    }
+
+    /// Waits until all that was written is on the disk.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        Ok(syncfs(&self.root)?)
+    }
+}
+
+/// A file that is not whole yet, and goes if it does not become so.
+#[derive(Debug)]
+pub(super) struct Draft {
+    file: File,
+    dir: OwnedFd,
+    draft: String,
+    name: String,
+    done: bool,
+}
+
+impl Draft {
+    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)
+    }
+
+    /// Gives it its name; one that has it already is replaced.
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        renameat(&self.dir, &self.draft, &self.dir, &self.name)?;
+        self.done = true;
+        Ok(())
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if !self.done {
+            // Half of a file under a name that nobody looks for does no harm.
+            let _left = unlinkat(&self.dir, &self.draft, AtFlags::empty());
+        }
+    }
+}
+
+/// Waits until the names in a directory are on the disk.
+pub(super) fn sync_dir(path: &Path) -> io::Result<()> {
+    let dir =
+        rustix::fs::openat(CWD, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    Ok(fsync(&dir)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_file_appears_whole_and_for_its_owner_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let tree = Tree::make(&dir.path().join("a/b")).unwrap();
+        let mut draft = tree.begin("plugins/notes/state.yaml").unwrap();
+        draft.write(b"x: 1\n").unwrap();
+        let place = dir.path().join("a/b/plugins/notes");
+        assert!(!place.join("state.yaml").exists());
+        draft.finish().unwrap();
+        drop(tree.begin("plugins/notes/state.yaml").unwrap());
+        let names: Vec<_> =
+            std::fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["state.yaml"], "what was given up is gone");
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&place), mode(&place.join("state.yaml"))), (0o700, 0o600));
+        let mut text = String::new();
+        tree.read("plugins/notes/state.yaml").unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text, "x: 1\n");
+    }
+
+    #[test]
+    fn links_and_pipes_are_not_followed_and_nothing_is_reached_outside() {
+        let dir = tempfile::tempdir().unwrap();
+        let outside = dir.path().join("outside");
+        std::fs::create_dir(&outside).unwrap();
+        std::fs::write(outside.join("state.yaml"), "secret").unwrap();
+        let inside = dir.path().join("inside");
+        std::fs::create_dir_all(inside.join("plugins/pipe")).unwrap();
+        symlink(&outside, inside.join("plugins/link")).unwrap();
+        rustix::fs::mknodat(CWD, inside.join("plugins/pipe/state.yaml"), FileType::Fifo, FILE_MODE, 0)
+            .unwrap();
+        let tree = Tree::open(&inside).unwrap();
+        for bad in ["plugins/link/state.yaml", "../outside/state.yaml", "plugins/pipe/state.yaml"] {
+            assert!(tree.read(bad).is_err(), "{bad}");
+        }
+        assert!(tree.begin("plugins/link/state.yaml").is_err());
+        assert_eq!(std::fs::read(outside.join("state.yaml")).unwrap(), b"secret");
+    }
+}

@@ -1,0 +1,212 @@
+//! What of the layout is in a directory.
+//!
+//! Names are not judged here: those of another program's directory may be no ids of ours, and the importer says of each
+//! what is wrong with it. What is no file of the layout is left alone.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{AtFlags, Dir, FileType, statat};
+use rustix::io::Errno;
+
+use super::super::state::reach::Part;
+use super::layout::{MEMORIES, MEMORY, PLUGINS, SESSIONS, STATE, YAML};
+use super::tree::Tree;
+
+/// Files of one import. Each session is one; a million are more than a machine's users begin in years.
+pub(super) const MAX_FILES: usize = 1_000_000;
+/// Bytes of one file: what `talon-state` holds of one while it reads it, a plugin's usual quota four times over. What is
+/// larger is reported and not sent.
+pub(super) const MAX_FILE_BYTES: u64 = 256 << 20;
+/// Bytes of one import. What is larger comes in several directories.
+pub(super) const MAX_BYTES: u64 = 64 << 30;
+
+/// A file that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) path: String,
+    pub(super) bytes: u64,
+    pub(super) part: Part,
+}
+
+/// A name that is not read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Unread {
+    pub(super) path: String,
+    pub(super) part: Part,
+    pub(super) reason: String,
+}
+
+/// What a directory holds, in the order of its paths.
+#[derive(Debug, Default)]
+pub(super) struct Walked {
+    pub(super) found: Vec<Found>,
+    pub(super) unread: Vec<Unread>,
+    /// Of what was found.
+    bytes: u64,
+}
+
+/// The directory holds more than one import takes.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum WalkError {
+    #[error("{path} cannot be read: {source}")]
+    Io { path: String, source: io::Error },
+    #[error("it holds more than {MAX_FILES} files: import it in parts")]
+    TooMany,
+    #[error("it holds more than {} GiB: import it in parts", MAX_BYTES >> 30)]
+    TooLarge,
+}
+
+/// Looks for the files of the layout.
+pub(super) fn walk(tree: &Tree) -> Result<Walked, WalkError> {
+    let mut walked = Walked::default();
+    for name in names(tree, SESSIONS)? {
+        if name.ends_with(YAML) && !name.starts_with('.') {
+            walked.look(tree, SESSIONS, &name, Part::Agent)?;
+        }
+    }
+    walked.look(tree, MEMORY, MEMORIES, Part::Agent)?;
+    for plugin in names(tree, PLUGINS)? {
+        walked.look(tree, &format!("{PLUGINS}/{plugin}"), STATE, Part::Plugins)?;
+    }
+    Ok(walked)
+}
+
+/// The names in a directory, sorted; none where it is not there.
+fn names(tree: &Tree, dir: &str) -> Result<Vec<String>, WalkError> {
+    let failed = |error: Errno| WalkError::Io { path: dir.to_owned(), source: error.into() };
+    let Some(fd) = there(tree.dir(dir)).map_err(|source| WalkError::Io { path: dir.to_owned(), source })?
+    else {
+        return Ok(Vec::new());
+    };
+    let mut names = Vec::new();
+    for entry in Dir::read_from(fd).map_err(failed)? {
+        // A name that is no text is no id either; it is reported under what can be shown of it.
+        let name = entry.map_err(failed)?.file_name().to_string_lossy().into_owned();
+        if name != "." && name != ".." {
+            names.push(name);
+        }
+        if names.len() > MAX_FILES {
+            return Err(WalkError::TooMany);
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// A directory, unless there is none of that name, or it is no directory.
+fn there(opened: io::Result<OwnedFd>) -> io::Result<Option<OwnedFd>> {
+    match opened {
+        Ok(fd) => Ok(Some(fd)),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+impl Walked {
+    fn look(&mut self, tree: &Tree, dir: &str, name: &str, part: Part) -> Result<(), WalkError> {
+        let path = format!("{dir}/{name}");
+        let stat = match there(tree.dir(dir)) {
+            Ok(None) => return Ok(()),
+            Ok(Some(fd)) => statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW).map_err(io::Error::from),
+            Err(error) => Err(error),
+        };
+        let stat = match stat {
+            Ok(stat) => stat,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => {
+                let link = error.raw_os_error() == Some(Errno::LOOP.raw_os_error());
+                let reason = if link { LINK.to_owned() } else { format!("cannot be looked at: {error}") };
+                self.unread.push(Unread { path, part, reason });
+                return Ok(());
+            }
+        };
+        let bytes = u64::try_from(stat.st_size).unwrap_or_default();
+        let reason = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile if bytes > MAX_FILE_BYTES => too_large(bytes),
+            FileType::RegularFile => {
+                self.found.push(Found { path, bytes, part });
+                self.bytes = self.bytes.saturating_add(bytes);
+                if self.found.len() + self.unread.len() > MAX_FILES {
+                    return Err(WalkError::TooMany);
+                }
+                if self.bytes > MAX_BYTES {
+                    return Err(WalkError::TooLarge);
+                }
+                return Ok(());
+            }
+            FileType::Symlink => LINK.to_owned(),
+            _ => "it is no regular file".to_owned(),
+        };
+        self.unread.push(Unread { path, part, reason });
+        Ok(())
+    }
+}
+
+const LINK: &str = "a symbolic link is not followed";
+
+/// What is said of a file that an import does not take.
+fn too_large(bytes: u64) -> String {
+    format!(
+        "it has {bytes} bytes, and an import takes {MAX_FILE_BYTES} of one file; `talon export` and `talon backup` of as \
+         much state are not affected: move it with `talon backup` and `talon restore`"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn the_layout_is_found_and_everything_else_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |path: &str| {
+            let path = dir.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "x").unwrap();
+        };
+        for path in [
+            "sessions/b.yaml",
+            "sessions/a.yaml",
+            "sessions/.a.yaml.7.new",
+            "sessions/notes.txt",
+            "memory/memories.yaml",
+            "memory/other.yaml",
+            "plugins/Notes/state.yaml",
+            "plugins/notes/data.bin",
+            "plugins/loose.yaml",
+            "config.yaml",
+        ] {
+            write(path);
+        }
+        symlink("/etc/passwd", dir.path().join("sessions/link.yaml")).unwrap();
+        symlink("/etc", dir.path().join("plugins/etc")).unwrap();
+        std::fs::File::create(dir.path().join("sessions/big.yaml"))
+            .unwrap()
+            .set_len(MAX_FILE_BYTES + 1)
+            .unwrap();
+        let walked = walk(&Tree::open(dir.path()).unwrap()).unwrap();
+        let found: Vec<&str> = walked.found.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!(
+            found,
+            ["sessions/a.yaml", "sessions/b.yaml", "memory/memories.yaml", "plugins/Notes/state.yaml"]
+        );
+        let unread: Vec<&str> = walked.unread.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!(unread, ["sessions/big.yaml", "sessions/link.yaml", "plugins/etc/state.yaml"]);
+        let parts: Vec<Part> = walked.unread.iter().map(|file| file.part).collect();
+        assert_eq!(parts, [Part::Agent, Part::Agent, Part::Plugins]);
+        let why = &walked.unread[0].reason;
+        assert!(why.contains("268435457 bytes") && why.contains("talon backup"), "{why}");
+    }
+
+    #[test]
+    fn an_empty_directory_has_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let walked = walk(&Tree::open(dir.path()).unwrap()).unwrap();
+        assert!(walked.found.is_empty() && walked.unread.is_empty());
+    }
+}

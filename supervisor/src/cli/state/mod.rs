@@ -1,0 +1,52 @@
+//! `talon state`: what plugins keep, as operators see it.
+
+mod delete;
+mod get;
+mod list;
+pub(super) mod name;
+mod private;
+mod purge;
+pub(super) mod reach;
+pub(super) mod scratch;
+mod set;
+
+use clap::Subcommand;
+
+use super::failure::Failure;
+use super::output::Out;
+use super::{Global, block_on_pool};
+
+/// Look at what plugins keep, and change it.
+///
+/// Through the supervisor, for administrators. Where none runs, the database is opened directly, as its owner.
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:
+  talon state list
+  talon state list notes --prefix draft/
+  talon state get notes draft/1
+  talon state purge notes
+
+All of it, with sessions and memory, for other programs and for safety:
+  talon export DIR
+  talon backup FILE")]
+pub(super) enum StateVerb {
+    List(list::ListArgs),
+    Get(get::GetArgs),
+    Set(set::SetArgs),
+    Delete(delete::DeleteArgs),
+    Purge(purge::PurgeArgs),
+}
+
+impl StateVerb {
+    pub(super) fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        block_on_pool(async {
+            match self {
+                Self::List(args) => args.run(global, out).await,
+                Self::Get(args) => args.run(global, out).await,
+                Self::Set(args) => args.run(global, out).await,
+                Self::Delete(args) => args.run(global, out).await,
+                Self::Purge(args) => args.run(global, out).await,
+            }
+        })
+    }
+}

@@ -1,0 +1,89 @@
+//! `talon state purge`.
+
+use std::io::{BufRead, IsTerminal, Read};
+
+use clap::Args;
+use indicatif::HumanBytes;
+use serde_json::json;
+use talon_proto::state::{ListEntriesRequest, PluginUsage, PurgeRequest};
+use talon_sanitize::inert;
+
+use super::super::Global;
+use super::super::failure::Failure;
+use super::super::output::{Out, shown};
+use super::name;
+use super::reach::{Operator, Purpose, Reach};
+use crate::exit;
+
+/// More than any answer to a question of yes or no.
+const MAX_ANSWER_BYTES: u64 = 80;
+
+/// Forget everything a plugin keeps.
+///
+/// A plugin that is removed keeps its state until then. There is no way back but a backup.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  talon state purge notes
+  talon state purge notes --yes")]
+pub(in crate::cli) struct PurgeArgs {
+    /// Whose state.
+    #[arg(value_name = "PLUGIN")]
+    plugin: String,
+    /// Do not ask. Needed where there is no terminal to ask on.
+    #[arg(long)]
+    yes: bool,
+}
+
+impl PurgeArgs {
+    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        let plugin = name::plugin(&self.plugin)?;
+        let mut operator = Reach::find(global).await?.plugins(Purpose::Use).await?;
+        let kept = usage(&mut operator, &plugin).await?;
+        if kept.keys == 0 {
+            let text = format!("{plugin} keeps nothing: `talon state list` lists the plugins that do");
+            return Err(Failure::new(exit::REFUSED, text));
+        }
+        if !self.yes && !is_confirmed(&plugin, &kept, out)? {
+            out.say("nothing was changed");
+            return Ok(exit::OK);
+        }
+        let response = operator.client.purge(PurgeRequest { plugin: plugin.clone() }).await;
+        let response = response.map_err(|status| operator.failure(&status))?.into_inner();
+        let purged = response.purged.unwrap_or_default();
+        if out.is_json() {
+            out.json(&json!({ "plugin": plugin, "keys": purged.keys, "bytes": purged.bytes }));
+        } else {
+            out.line(inert!("purged {}: {}", shown(plugin), shown(amount(&purged))));
+        }
+        Ok(exit::OK)
+    }
+}
+
+async fn usage(operator: &mut Operator, plugin: &str) -> Result<PluginUsage, Failure> {
+    let request =
+        ListEntriesRequest { plugin: plugin.to_owned(), page_size: 1, ..ListEntriesRequest::default() };
+    let response = operator.client.list_entries(request).await;
+    let response = response.map_err(|status| operator.failure(&status))?.into_inner();
+    Ok(response.usage.unwrap_or_default())
+}
+
+fn amount(usage: &PluginUsage) -> String {
+    format!("{}, {}", name::counted(usage.keys, "key"), HumanBytes(usage.bytes))
+}
+
+fn is_confirmed(plugin: &str, kept: &PluginUsage, out: &mut Out) -> Result<bool, Failure> {
+    let amount = amount(kept);
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        let text =
+            format!("this would forget all state of {plugin} ({amount}) for ever: say --yes if it should");
+        return Err(Failure::usage(text));
+    }
+    out.say(inert!("Forget all state of {} ({}) for ever? [y/N]", shown(plugin), shown(amount)));
+    let mut answer = String::new();
+    std::io::stdin()
+        .lock()
+        .take(MAX_ANSWER_BYTES)
+        .read_line(&mut answer)
+        .map_err(|error| Failure::failed(format!("cannot read the answer: {error}")))?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}

@@ -1,0 +1,121 @@
+//! `state`.
+
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use talon_plugin::units::ByteSize;
+
+use crate::config::secret::Secret;
+
+/// What must survive a restart: the plugins' own key-values, which uid each plugin has, and the agent's sessions and
+/// memory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct State {
+    /// Where it is kept.
+    ///
+    /// Below it, `state/` belongs to the service that keeps the plugins' key-values and `agent/` to the agent, each under a
+    /// uid of its own. A directory that others may read or write is refused.
+    #[schemars(
+        extend("format" = "path"),
+        extend("x-default" = "`$OPENTALON_DATA_DIR`, else `$STATE_DIRECTORY`, else `/var/lib/talon` (root) or `~/.talon`"),
+        example = &"/var/lib/talon"
+    )]
+    pub data_dir: PathBuf,
+    /// What keeps it.
+    pub engine: Engine,
+    /// The PostgreSQL server and database, as `postgresql://user:password@host/database`. Needed with `engine: postgres`.
+    ///
+    /// Never shown by `talon config show` nor logged. `sslmode=verify-full` in it, or `require`, asks for TLS with a
+    /// certificate for that host, from who the system trusts or from who is in `sslrootcert=/absolute/file.pem`. Without, a
+    /// server on another machine is refused.
+    #[schemars(example = &"${TALON_STATE_URL}")]
+    #[serde(default)]
+    pub url: Option<Secret>,
+    /// The same for the agent's sessions and memory, where they are to lie in a database, or belong to a role, of their
+    /// own. Otherwise `url`.
+    #[serde(default)]
+    pub agent_url: Option<Secret>,
+    /// How large the SQLite file of the plugins' key-values may become.
+    ///
+    /// As large as the disk unless set. Beyond it, writes are refused and reads go on.
+    #[serde(default)]
+    pub max_bytes: Option<ByteSize>,
+    /// What each plugin may keep; `state_quota` of a plugin changes it for that one.
+    pub quota: Quota,
+    /// The program that keeps the plugins' key-values.
+    ///
+    /// Looked for beside `talon` itself, then in `../libexec/talon` and `../lib/talon` from there.
+    #[schemars(extend("format" = "path"), example = &"/usr/libexec/talon/talon-state")]
+    #[serde(default)]
+    pub program: Option<PathBuf>,
+}
+
+/// What keeps state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Engine {
+    /// A file below `data_dir`.
+    #[default]
+    Sqlite,
+    /// A PostgreSQL server, which several machines can share.
+    Postgres,
+    /// Nothing: plugins get no state, and `TALON_STATE_SOCKET` is not set.
+    Off,
+}
+
+/// What a plugin may keep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Quota {
+    /// Bytes of keys and values together.
+    ///
+    /// 64 MiB: what a tool remembers is state, not files. A write beyond it is refused, and says how much is used.
+    pub bytes: ByteSize,
+    /// Keys.
+    ///
+    /// 100,000, which can still be listed in seconds.
+    #[schemars(range(min = 1))]
+    pub keys: u64,
+}
+
+/// What one plugin may keep, where it differs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct OwnQuota {
+    /// Bytes of keys and values together; otherwise `state.quota.bytes`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<ByteSize>,
+    /// Keys; otherwise `state.quota.keys`.
+    #[schemars(range(min = 1))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keys: Option<u64>,
+}
+
+impl State {
+    /// With the values that hold where nobody says otherwise.
+    pub(crate) fn in_dir(data_dir: &Path) -> Self {
+        Self {
+            data_dir: data_dir.to_owned(),
+            engine: Engine::default(),
+            url: None,
+            agent_url: None,
+            max_bytes: None,
+            quota: Quota::default(),
+            program: None,
+        }
+    }
+}
+
+impl Default for Quota {
+    fn default() -> Self {
+        Self { bytes: ByteSize::mib(64), keys: 100_000 }
+    }
+}
+
+impl Quota {
+    /// What holds for a plugin that says something of its own.
+    #[must_use]
+    pub fn with(self, own: OwnQuota) -> Self {
+        Self { bytes: own.bytes.unwrap_or(self.bytes), keys: own.keys.unwrap_or(self.keys) }
+    }
+}

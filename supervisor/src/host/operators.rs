@@ -1,0 +1,118 @@
+//! The way of an operator's request from `host.sock` to the service: judged by its peer's role, then passed on as it is.
+//! What is in it is for the service to read, which has nothing to lose but the state itself.
+
+use std::convert::Infallible;
+use std::task::{Context, Poll};
+
+use futures_util::future::BoxFuture;
+use tonic::Status;
+use tonic::body::Body;
+use tonic::codegen::http;
+use tonic::transport::{Channel, Endpoint};
+use tower::{Service, ServiceExt};
+
+use super::peer::permitted;
+use super::{FRAME_BYTES, WINDOW_BYTES};
+use crate::config::Role;
+use crate::state::Keeper;
+
+/// What the paths of these requests begin with.
+pub(super) const PATH_PREFIX: &str = "/talon.state.v1.Operator/";
+
+/// The methods that stream.
+const STREAMS: [&str; 4] = ["Export", "Import", "Backup", "Restore"];
+
+type Request = http::Request<Body>;
+type Response = http::Response<Body>;
+
+/// Passes operators' requests on.
+#[derive(Clone)]
+pub struct Operators(Option<Way>);
+
+#[derive(Clone)]
+struct Way {
+    keeper: Keeper,
+    channel: Channel,
+}
+
+impl Operators {
+    /// To the service of this keeper; `None`: this supervisor keeps no state, and says so. Must be called within a tokio
+    /// runtime.
+    #[must_use]
+    pub fn new(keeper: Option<Keeper>) -> Self {
+        Self(keeper.map(|keeper| Way { channel: channel(&keeper), keeper }))
+    }
+
+    /// Answers a request.
+    fn answer(&self, request: Request) -> BoxFuture<'static, Result<Response, Infallible>> {
+        let way = self.0.clone();
+        Box::pin(async move {
+            if let Err(status) = permitted(request.extensions(), Role::Admin) {
+                return Ok(status.into_http());
+            }
+            let Some(Way { keeper, channel }) = way else {
+                let text = "this supervisor keeps no state (state.engine: off): set another engine and start it again";
+                return Ok(Status::failed_precondition(text).into_http());
+            };
+            // What streams has a connection of its own, so that one that nobody takes up holds nobody else's.
+            let streams = STREAMS.contains(&request.uri().path().trim_start_matches(PATH_PREFIX));
+            let channel = if streams { self::channel(&keeper) } else { channel };
+            Ok(pass_on(channel, request).await.unwrap_or_else(|_| not_there(&keeper).into_http()))
+        })
+    }
+}
+
+async fn pass_on(mut channel: Channel, request: Request) -> Result<Response, tonic::transport::Error> {
+    let (mut parts, body) = request.into_parts();
+    // They are about the connection that it came on.
+    parts.extensions.clear();
+    channel.ready().await?.call(Request::from_parts(parts, body)).await
+}
+
+fn not_there(keeper: &Keeper) -> Status {
+    let status = keeper.status();
+    let why = status.problem.map_or_else(String::new, |problem| format!(": {problem}"));
+    Status::unavailable(format!(
+        "the state service does not answer ({}){why}; see `talon status`, and its lines in the supervisor's log \
+         (plugin=talon-state)",
+        status.state.as_str()
+    ))
+}
+
+/// One connection, made when it is needed and again when the service was started again.
+fn channel(keeper: &Keeper) -> Channel {
+    Endpoint::from_static("http://talon-state.invalid")
+        .initial_stream_window_size(WINDOW_BYTES)
+        .initial_connection_window_size(WINDOW_BYTES)
+        .max_frame_size(FRAME_BYTES)
+        .connect_with_connector_lazy(keeper.connector())
+}
+
+/// What answers on `host.sock`: the host service, and operators' requests beside it.
+#[derive(Clone)]
+pub(super) struct Routes<H> {
+    pub(super) host: H,
+    pub(super) operators: Operators,
+}
+
+impl<H> Service<Request> for Routes<H>
+where
+    H: Service<Request, Response = Response, Error = Infallible>,
+    H::Future: Send + 'static,
+{
+    type Response = Response;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Response, Infallible>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.host.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        if request.uri().path().starts_with(PATH_PREFIX) {
+            self.operators.answer(request)
+        } else {
+            Box::pin(self.host.call(request))
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The start of what keeps the plugins' state: before any plugin's, since they find their sockets when they begin.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use talon_plugin::service::{Home, ServiceSpec};
+use talon_plugin::{Events, PluginName, Registry, Settings, StateSockets};
+
+use super::ServeFailure;
+use super::signals::Signals;
+use crate::config::{Config, Engine, Secret, Surroundings};
+use crate::state::{self, HealthChecks, Keeper};
+
+/// What the service is called: in the log, and among the uids that were handed out.
+const NAME: &str = "talon-state";
+/// What holds on to the service; `None` where no state is wanted.
+pub(crate) fn keeper(config: &Arc<Config>, events: &Events) -> Option<Keeper> {
+    let open = state::plugins(&config.state)?;
+    let quotas = Arc::clone(config);
+    Some(Keeper::new(open, Arc::new(move |plugin| quotas.state_quota(plugin.as_str())), events.clone()))
+}
+
+/// What all plugins share, the way to their state among it.
+pub(crate) fn settings(config: &Config, keeper: Option<&Keeper>) -> Settings {
+    let state = keeper.map(|keeper| Arc::new(keeper.clone()) as Arc<dyn StateSockets>);
+    Settings { state, ..config.talon_plugin_settings() }
+}
+
+/// Starts the service and waits until its database is open. `Err(None)`: a signal ended the start.
+pub(super) async fn start(
+    config: &Config,
+    registry: &Registry,
+    keeper: &Keeper,
+    signals: &mut Signals,
+) -> Result<(), Option<ServeFailure>> {
+    tell_of_imports(config);
+    run(config, config.talon_plugin_settings().uid_range, registry, keeper).map_err(Some)?;
+    tokio::select! {
+        opened = keeper.opened() => opened.map_err(|error| Some(error.into())),
+        stop = signals.stop() => {
+            tracing::info!(signal = stop.name(), "stopping: the state service was still starting");
+            Err(None)
+        }
+    }
+}
+
+/// Starts the service, and waits for nothing: plugins that connect meanwhile wait in the queues of their sockets.
+pub(crate) fn run(
+    config: &Config,
+    uid_range: Option<RangeInclusive<u32>>,
+    registry: &Registry,
+    keeper: &Keeper,
+) -> Result<(), ServeFailure> {
+    let service = registry.service(spec(config, uid_range)?, Arc::new(keeper.clone()));
+    let life = &config.plugins.tools.lifecycle;
+    let checks = HealthChecks {
+        interval: life.health_check_interval.get(),
+        timeout: life.health_check_timeout.get(),
+        threshold: life.health_failure_threshold,
+    };
+    tokio::spawn(state::watch(keeper.clone(), service, checks));
+    Ok(())
+}
+
+/// Tells of state that could be imported, until something was.
+fn tell_of_imports(config: &Config) {
+    let home = Surroundings::of_process().home;
+    let marker = config.state.data_dir.join(state::IMPORTED_FILE);
+    let marker = marker.display();
+    for dir in state::to_import(&config.state.data_dir, home.as_deref()) {
+        let dir = dir.display();
+        tracing::warn!(
+            "{dir} holds state that is not read: take it over with `talon import {dir}` (--dry-run first), or \
+             `touch {marker}` to hear no more of it"
+        );
+    }
+}
+
+fn spec(config: &Config, uid_range: Option<RangeInclusive<u32>>) -> Result<ServiceSpec, ServeFailure> {
+    let program = state::find_program(config.state.program.as_deref())?;
+    let name = PluginName::own(NAME);
+    let home = Home::prepare(&config.state.data_dir, &name, state::STATE_DIR, uid_range)?;
+    let server = config.state.url.as_ref().filter(|_| config.state.engine == Engine::Postgres);
+    Ok(state::service(name, program, home, config.sandbox.mode.into(), server.map(Secret::expose)))
+}
