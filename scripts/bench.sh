@@ -24,4 +24,6 @@ echo
 cargo bench --locked -p talon-sanitize --bench sanitize -- --warm-up-time 1 --measurement-time 2
 cargo bench --locked -p talon-guard --bench stack -- --warm-up-time 1 --measurement-time 2
 cargo bench --locked -p talon-store --bench store
+# What plugins get of their state over their sockets, beside SQLite alone on the same disk and a bare gRPC call.
+cargo bench --locked -p talon-state --bench state
 cargo run --release --locked -p talon-sanitize --example scaling

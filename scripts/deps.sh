@@ -25,6 +25,14 @@ if [ "$1" = test ]; then
   # read them. Java's package without the desktop can compile too.
   need /usr/bin/node nodejs
   need /usr/bin/go golang-go
+  # The example counter-go: gRPC as Debian packages it, and what makes the messages. Of the two protobuf libraries that
+  # gRPC works with, the one that knows `optional`.
+  [ -d /usr/share/gocode/src/google.golang.org/grpc ] || missing="$missing golang-google-grpc-dev"
+  [ -d /usr/share/gocode/src/google.golang.org/protobuf ] || missing="$missing golang-github-golang-protobuf-1-5-dev"
+  need protoc-gen-go protoc-gen-go
+  need protoc-gen-go-grpc protoc-gen-go-grpc
+  # The example counter-node: its packages. Several hundred small Debian packages, which take a minute or two.
+  need npm npm
   need /usr/bin/java default-jre-headless
   # PyInstaller packs the interpreter's shared library, which it looks into with objdump.
   ls /usr/lib/*/libpython3.*.so.1.0 >/dev/null 2>&1 || missing="$missing libpython3-dev"

@@ -89,7 +89,7 @@ pub use error::{Tell, ToolError};
 pub use output::{IntoOutput, IntoToolResult, Json, Output};
 pub use plugin::{DEFAULT_GRACE, Defects, Plugin};
 pub use serve::ServeError;
-pub use state::{State, StateError, Swap};
+pub use state::{State, StateError, StateResource, Swap};
 pub use talon_sdk_macros::{args, tool};
 pub use tool::Tool;
 

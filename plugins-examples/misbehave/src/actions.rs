@@ -14,6 +14,7 @@ use crate::Options;
 use crate::handshake::StartLie;
 use crate::late;
 use crate::reply::{Reply, Shared};
+use crate::state;
 
 /// Name, description and optional parameters of every action.
 const ACTIONS: &[(&str, &str, &[&str])] = &[
@@ -55,6 +56,13 @@ const ACTIONS: &[(&str, &str, &[&str])] = &[
     ("connect", "Connects to a unix socket and says how that went", &["path"]),
     ("read", "Answers with how many bytes a file has, read to its end", &["path"]),
     ("knock", "Begins to speak HTTP/2 to a unix socket and says how many bytes came back", &["path"]),
+    (
+        "state",
+        "Asks for its state, or with another path for somebody else's",
+        &["op", "key", "value", "bytes", "path"],
+    ),
+    ("attempts_at", "Tries to get at a file, directory or socket in every way", &["path"]),
+    ("attempts_on", "Tries to get at a process in every way", &["pid"]),
     ("credentials", "Answers with the names of the credentials it was given", &[]),
 ];
 
@@ -255,6 +263,22 @@ pub(crate) async fn execute(shared: &Arc<Shared>, call: ToolCallRequest, time: O
         "knock" => match knock(&text("path")).await {
             Ok(bytes) => message(result(format!("{bytes} bytes"))),
             Err(error) => message(ToolResultResponse { error: error.to_string(), ..result(String::new()) }),
+        },
+        "state" => {
+            let value = match call.args.get("bytes") {
+                Some(_) => vec![b'x'; number("bytes", 0)],
+                None => text("value").into_bytes(),
+            };
+            let path = call.args.get("path").map(String::as_str);
+            match state::ask(path, &text("op"), &text("key"), value).await {
+                Ok(answer) => message(result(answer)),
+                Err(error) => message(ToolResultResponse { error, ..result(String::new()) }),
+            }
+        }
+        "attempts_at" => message(result(state::attempts_at(text("path").as_ref()))),
+        "attempts_on" => match text("pid").parse() {
+            Ok(pid) => message(result(state::attempts_on(pid))),
+            Err(_) => Reply::Status { code: 3, message: "pid is no number".into() },
         },
         "credentials" => {
             let mut names: Vec<String> =

@@ -9,6 +9,7 @@ mod hostile;
 mod late;
 mod reply;
 mod serve;
+mod state;
 
 use clap::{Parser, ValueEnum};
 

@@ -5,16 +5,18 @@ use std::sync::Arc;
 use talon_proto::state::state_server::State as Service;
 use talon_proto::state::{
     CompareAndSetRequest, CompareAndSetResponse, DeleteRequest, DeleteResponse, GetRequest, GetResponse,
-    KeysRequest, KeysResponse, SetRequest, SetResponse,
+    KeysRequest, KeysResponse, QuotaExceeded, SetRequest, SetResponse,
 };
 use tonic::{Request, Response, Status};
 
-use crate::state::{Memory, Swap, memory_keys};
+use crate::state::memory::Memory;
+use crate::state::{StateError, Swap};
 
 /// Keys on one page when the client does not say; small, so that tests turn pages.
 const PAGE_KEYS: usize = 100;
 
-/// A plugin's key-values in memory. Clones share them, so a test can look at what a tool left.
+/// A plugin's key-values in memory. Clones share them, so a test can look at what a tool left. It has the limits of a
+/// real host: the quota is 64 MiB and 100,000 keys until the test sets another.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryState(Arc<Memory>);
 
@@ -28,34 +30,60 @@ impl MemoryState {
     /// The value of a key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<Vec<u8>> {
-        self.0.with(|map| map.get(key).cloned())
+        self.0.peek(key)
     }
 
-    /// Gives a key a value.
+    /// Gives a key a value as an operator does: the quota is not asked.
+    ///
+    /// # Panics
+    /// When no host would keep such a key or value: a mistake in the test.
     pub fn set(&self, key: &str, value: impl Into<Vec<u8>>) {
-        self.0.with(|map| map.insert(key.to_owned(), value.into()));
+        self.0.put(key, value.into()).expect("a test sets what a host would keep");
     }
 
-    pub(super) fn shared(&self) -> Arc<Memory> {
+    /// Sets how much the plugin may keep, as an operator does: bytes of keys and values together, and keys.
+    pub fn set_quota(&self, bytes: u64, keys: u64) {
+        self.0.set_quota(bytes, keys);
+    }
+
+    /// With `false`, all that a plugin asks fails with [`StateError::Unavailable`] until it is `true` again.
+    pub fn set_available(&self, available: bool) {
+        self.0.set_available(available);
+    }
+
+    pub(crate) fn shared(&self) -> Arc<Memory> {
         Arc::clone(&self.0)
+    }
+}
+
+/// As a host says it.
+fn status(error: StateError) -> Status {
+    let text = error.to_string();
+    match error {
+        StateError::QuotaExceeded { resource, used, limit, wanted } => {
+            QuotaExceeded { resource: resource.to_string(), used, limit, wanted }.into_status(text)
+        }
+        StateError::Invalid { message } => Status::invalid_argument(message),
+        StateError::Unavailable { message } => Status::unavailable(message),
+        _ => Status::internal(text),
     }
 }
 
 #[tonic::async_trait]
 impl Service for MemoryState {
     async fn get(&self, request: Request<GetRequest>) -> Result<Response<GetResponse>, Status> {
-        let value = Self::get(self, &request.into_inner().key);
+        let value = self.0.get(&request.into_inner().key).map_err(status)?;
         Ok(Response::new(GetResponse { value }))
     }
 
     async fn set(&self, request: Request<SetRequest>) -> Result<Response<SetResponse>, Status> {
         let SetRequest { key, value } = request.into_inner();
-        Self::set(self, &key, value);
+        self.0.set(&key, value).map_err(status)?;
         Ok(Response::new(SetResponse {}))
     }
 
     async fn delete(&self, request: Request<DeleteRequest>) -> Result<Response<DeleteResponse>, Status> {
-        let existed = self.0.with(|map| map.remove(&request.into_inner().key).is_some());
+        let existed = self.0.delete(&request.into_inner().key).map_err(status)?;
         Ok(Response::new(DeleteResponse { existed }))
     }
 
@@ -63,7 +91,7 @@ impl Service for MemoryState {
         let KeysRequest { prefix, page_token, page_size } = request.into_inner();
         let size = if page_size == 0 { PAGE_KEYS } else { page_size as usize };
         // The token is the last key of the page before.
-        let all = self.0.with(|map| memory_keys(map, &prefix));
+        let all = self.0.keys(&prefix).map_err(status)?;
         let mut rest = all.into_iter().filter(|key| page_token.is_empty() || *key > page_token);
         let keys: Vec<String> = rest.by_ref().take(size).collect();
         let more = rest.next().is_some();
@@ -76,7 +104,8 @@ impl Service for MemoryState {
         request: Request<CompareAndSetRequest>,
     ) -> Result<Response<CompareAndSetResponse>, Status> {
         let CompareAndSetRequest { key, expected, value } = request.into_inner();
-        Ok(Response::new(match self.0.compare_and_set(&key, expected.as_ref(), value) {
+        let swap = self.0.compare_and_set(&key, expected.as_ref(), value).map_err(status)?;
+        Ok(Response::new(match swap {
             Swap::Done => CompareAndSetResponse { swapped: true, current: None },
             Swap::Lost(current) => CompareAndSetResponse { swapped: false, current },
         }))

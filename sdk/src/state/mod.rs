@@ -1,8 +1,12 @@
 //! The plugin's own key-values, kept by the host: `talon.state.v1` on a socket that belongs to this plugin alone.
 
-use std::collections::BTreeMap;
+mod error;
+pub(crate) mod memory;
+
+pub use error::{StateError, StateResource};
+
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hyper_util::rt::TokioIo;
@@ -12,6 +16,8 @@ use talon_proto::state::state_client::StateClient;
 use talon_proto::state::{CompareAndSetRequest, DeleteRequest, GetRequest, KeysRequest, SetRequest};
 use tonic::transport::{Channel, Endpoint};
 
+use memory::Memory;
+
 /// Where the host says the socket is.
 pub(crate) const SOCKET_ENV: &str = "TALON_STATE_SOCKET";
 /// How long one operation may take. The socket is on this machine and the values are small: what takes longer is
@@ -19,43 +25,9 @@ pub(crate) const SOCKET_ENV: &str = "TALON_STATE_SOCKET";
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// How many keys [`State::keys`] gathers before it gives up, so that a listing cannot fill the memory.
 const MAX_KEYS: usize = 100_000;
-
-/// Why an operation on the state failed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StateError {
-    /// The host gives this plugin no state.
-    #[error("this host serves no state: {SOCKET_ENV} is not set")]
-    NotServed,
-    /// The host refused, or could not be reached.
-    #[error("the host's state answered {code:?}: {message}")]
-    Refused {
-        /// The gRPC status.
-        code: tonic::Code,
-        /// What the host said.
-        message: String,
-    },
-    /// A value could not be read from or written as JSON.
-    #[error("the value of `{key}` does not fit its type")]
-    NotThatType {
-        /// Which key.
-        key: String,
-        /// What did not fit.
-        source: serde_json::Error,
-    },
-    /// A listing had no end in sight.
-    #[error("more than {MAX_KEYS} keys start with `{prefix}`: ask for a longer prefix")]
-    TooManyKeys {
-        /// The prefix asked for.
-        prefix: String,
-    },
-}
-
-impl From<tonic::Status> for StateError {
-    fn from(status: tonic::Status) -> Self {
-        Self::Refused { code: status.code(), message: status.message().to_owned() }
-    }
-}
+/// How often [`State::update_json`] tries. Each time it fails, somebody else succeeded, so this is for many that change
+/// one key without a pause; they should have a key each.
+const MAX_UPDATES: usize = 64;
 
 /// What [`State::compare_and_set`] found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,13 +38,16 @@ pub enum Swap {
     Lost(Option<Vec<u8>>),
 }
 
-/// The plugin's own key-values. They outlive the process; no other plugin sees them.
+/// The plugin's own key-values. They outlive the process, and what was written is on the disk; no other plugin sees
+/// them, and all instances of this one share them.
+///
+/// Keys have 1 to 512 bytes, values at most 1 MiB, and the operator bounds how much it all may be. A connection that
+/// was lost is made again by the next operation.
 ///
 /// ```no_run
 /// # async fn tool(cx: talon_sdk::Context) -> Result<(), talon_sdk::ToolError> {
 /// let state = cx.state()?;
-/// let visits: u64 = state.get_json("visits").await?.unwrap_or(0);
-/// state.set_json("visits", &(visits + 1)).await?;
+/// let visits = state.update_json("visits", |visits: &mut u64| { *visits += 1; *visits }).await?;
 /// # Ok(()) }
 /// ```
 #[derive(Debug, Clone)]
@@ -88,54 +63,54 @@ impl State {
     /// The value of a key, `None` if there is none.
     ///
     /// # Errors
+    /// [`StateError::Invalid`] for a key that is empty or too long, [`StateError::Unavailable`],
     /// [`StateError::Refused`].
     pub async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, StateError> {
         match &self.0 {
             Backend::Host(client) => {
                 Ok(client.clone().get(GetRequest { key: key.to_owned() }).await?.into_inner().value)
             }
-            Backend::Memory(memory) => Ok(memory.with(|map| map.get(key).cloned())),
+            Backend::Memory(memory) => memory.get(key),
         }
     }
 
     /// Gives a key a value.
     ///
     /// # Errors
-    /// [`StateError::Refused`], also when the host's limits on size or number are reached.
+    /// [`StateError::QuotaExceeded`], [`StateError::Invalid`] for a key that is empty or too long or a value that is too
+    /// large, [`StateError::Unavailable`], [`StateError::Refused`].
     pub async fn set(&self, key: &str, value: impl Into<Vec<u8>>) -> Result<(), StateError> {
-        let (key, value) = (key.to_owned(), value.into());
+        let value = value.into();
         match &self.0 {
             Backend::Host(client) => {
-                client.clone().set(SetRequest { key, value }).await?;
+                client.clone().set(SetRequest { key: key.to_owned(), value }).await?;
+                Ok(())
             }
-            Backend::Memory(memory) => {
-                memory.with(|map| map.insert(key, value));
-            }
+            Backend::Memory(memory) => memory.set(key, value),
         }
-        Ok(())
     }
 
     /// Removes a key; says whether it was there.
     ///
     /// # Errors
-    /// [`StateError::Refused`].
+    /// As [`State::get`].
     pub async fn delete(&self, key: &str) -> Result<bool, StateError> {
         match &self.0 {
             Backend::Host(client) => {
                 Ok(client.clone().delete(DeleteRequest { key: key.to_owned() }).await?.into_inner().existed)
             }
-            Backend::Memory(memory) => Ok(memory.with(|map| map.remove(key).is_some())),
+            Backend::Memory(memory) => memory.delete(key),
         }
     }
 
     /// All keys that start with `prefix`, in order.
     ///
     /// # Errors
-    /// [`StateError::Refused`]; [`StateError::TooManyKeys`] above 100,000.
+    /// [`StateError::TooManyKeys`] above 100,000, [`StateError::Unavailable`], [`StateError::Refused`].
     pub async fn keys(&self, prefix: &str) -> Result<Vec<String>, StateError> {
         let client = match &self.0 {
             Backend::Host(client) => client,
-            Backend::Memory(memory) => return Ok(memory.with(|map| memory_keys(map, prefix))),
+            Backend::Memory(memory) => return memory.keys(prefix),
         };
         let mut keys = Vec::new();
         let mut page_token = String::new();
@@ -158,7 +133,8 @@ impl State {
     /// Changes a key only if it still has the expected value; `None` stands for "no such key", on both sides.
     ///
     /// # Errors
-    /// [`StateError::Refused`].
+    /// [`StateError::QuotaExceeded`], [`StateError::Invalid`] for a key that is empty or too long or a value that is too
+    /// large, [`StateError::Unavailable`], [`StateError::Refused`].
     pub async fn compare_and_set(
         &self,
         key: &str,
@@ -167,7 +143,7 @@ impl State {
     ) -> Result<Swap, StateError> {
         let client = match &self.0 {
             Backend::Host(client) => client,
-            Backend::Memory(memory) => return Ok(memory.compare_and_set(key, expected.as_ref(), value)),
+            Backend::Memory(memory) => return memory.compare_and_set(key, expected.as_ref(), value),
         };
         let request = CompareAndSetRequest { key: key.to_owned(), expected, value };
         let answer = client.clone().compare_and_set(request).await?.into_inner();
@@ -177,7 +153,7 @@ impl State {
     /// The value of a key, read as JSON.
     ///
     /// # Errors
-    /// [`StateError::NotThatType`] when what stands there is not a `T`; [`StateError::Refused`].
+    /// [`StateError::NotThatType`] when what stands there is not a `T`; otherwise as [`State::get`].
     pub async fn get_json<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, StateError> {
         let Some(value) = self.get(key).await? else { return Ok(None) };
         serde_json::from_slice(&value)
@@ -188,11 +164,64 @@ impl State {
     /// Gives a key a value, written as JSON.
     ///
     /// # Errors
-    /// [`StateError::NotThatType`] when the value cannot be JSON; [`StateError::Refused`].
+    /// [`StateError::NotThatType`] when the value cannot be JSON; otherwise as [`State::set`].
     pub async fn set_json<T: Serialize>(&self, key: &str, value: &T) -> Result<(), StateError> {
         let value = serde_json::to_vec(value)
             .map_err(|source| StateError::NotThatType { key: key.to_owned(), source })?;
         self.set(key, value).await
+    }
+
+    /// Changes a key's value, read and written as JSON, so that no change of anybody else is lost: when somebody was
+    /// faster, `change` is called again with what they wrote. No such key counts as `T::default()`. Gives what `change`
+    /// gave. Where it changed nothing, nothing is written: a refusal leaves the value alone and returns an `Err`.
+    ///
+    /// ```no_run
+    /// # use std::collections::BTreeSet;
+    /// # use talon_sdk::{Context, ToolError};
+    /// # async fn tool(cx: Context) -> Result<(), ToolError> {
+    /// cx.state()?
+    ///     .update_json("guests", |guests: &mut BTreeSet<String>| {
+    ///         if guests.len() == 12 {
+    ///             return Err(ToolError::new("the table is full"));
+    ///         }
+    ///         guests.insert("Ada".to_owned());
+    ///         Ok(())
+    ///     })
+    ///     .await?
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`StateError::Contended`] when others were faster 64 times in a row; otherwise as [`State::compare_and_set`]
+    /// and [`State::get_json`].
+    pub async fn update_json<T, R>(
+        &self,
+        key: &str,
+        mut change: impl FnMut(&mut T) -> R,
+    ) -> Result<R, StateError>
+    where
+        T: Serialize + DeserializeOwned + Default,
+    {
+        let unfit = |source| StateError::NotThatType { key: key.to_owned(), source };
+        let mut stands = self.get(key).await?;
+        for _ in 0..MAX_UPDATES {
+            let mut value: T = match &stands {
+                Some(bytes) => serde_json::from_slice(bytes).map_err(unfit)?,
+                None => T::default(),
+            };
+            // Compared as this type writes it: whoever wrote it may have spaced it otherwise.
+            let before = serde_json::to_vec(&value).map_err(unfit)?;
+            let given = change(&mut value);
+            let after = serde_json::to_vec(&value).map_err(unfit)?;
+            if before == after {
+                return Ok(given);
+            }
+            match self.compare_and_set(key, stands, Some(after)).await? {
+                Swap::Done => return Ok(given),
+                Swap::Lost(current) => stands = current,
+            }
+        }
+        Err(StateError::Contended { key: key.to_owned() })
     }
 }
 
@@ -233,38 +262,5 @@ fn connect(path: PathBuf) -> State {
     State(Backend::Host(StateClient::new(channel)))
 }
 
-/// State in memory, for tests.
-#[derive(Debug, Default)]
-pub(crate) struct Memory(Mutex<BTreeMap<String, Vec<u8>>>);
-
-impl Memory {
-    pub(crate) fn with<T>(&self, work: impl FnOnce(&mut BTreeMap<String, Vec<u8>>) -> T) -> T {
-        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    pub(crate) fn compare_and_set(
-        &self,
-        key: &str,
-        expected: Option<&Vec<u8>>,
-        value: Option<Vec<u8>>,
-    ) -> Swap {
-        self.with(|map| {
-            if map.get(key) != expected {
-                return Swap::Lost(map.get(key).cloned());
-            }
-            match value {
-                Some(value) => map.insert(key.to_owned(), value),
-                None => map.remove(key),
-            };
-            Swap::Done
-        })
-    }
-}
-
-pub(crate) fn memory_keys(map: &BTreeMap<String, Vec<u8>>, prefix: &str) -> Vec<String> {
-    map.range(prefix.to_owned()..)
-        .map(|(key, _)| key)
-        .take_while(|key| key.starts_with(prefix))
-        .cloned()
-        .collect()
-}
+#[cfg(test)]
+mod tests;

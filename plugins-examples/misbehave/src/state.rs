@@ -1,0 +1,139 @@
+//! What a plugin does with its state, as it should and as it should not: every attempt says how it went, for a test that
+//! knows how it has to go.
+
+use std::error::Error as _;
+use std::fs::{self, OpenOptions};
+use std::io::{self, IoSliceMut};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hyper_util::rt::TokioIo;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::uio::{RemoteIoVec, process_vm_readv};
+use nix::unistd::Pid;
+use talon_proto::state::state_client::StateClient;
+use talon_proto::state::{DeleteRequest, GetRequest, KeysRequest, QuotaExceeded, SetRequest};
+use tonic::Status;
+use tonic::transport::Endpoint;
+
+/// Longer than anything that answers takes; what does not answer is told from what refuses.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Asks for state at a socket, its own unless another is named, and gives what came back: in `Err`, how it went wrong.
+pub(crate) async fn ask(socket: Option<&str>, op: &str, key: &str, value: Vec<u8>) -> Result<String, String> {
+    let own = || std::env::var_os("TALON_STATE_SOCKET").map(PathBuf::from);
+    let Some(socket) = socket.map(PathBuf::from).or_else(own) else {
+        return Err("TALON_STATE_SOCKET is not set".to_owned());
+    };
+    let asked = async {
+        let connect = tower::service_fn(move |_| {
+            let socket = socket.clone();
+            async move { tokio::net::UnixStream::connect(socket).await.map(TokioIo::new) }
+        });
+        let channel = Endpoint::from_static("http://localhost").connect_with_connector(connect).await;
+        let mut client = StateClient::new(channel.map_err(|error| chain(&error))?);
+        let key = key.to_owned();
+        let answer = match op {
+            "get" => client.get(GetRequest { key }).await.map(|answer| match answer.into_inner().value {
+                Some(value) => String::from_utf8_lossy(&value).into_owned(),
+                None => "(nothing)".to_owned(),
+            }),
+            "set" => client.set(SetRequest { key, value }).await.map(|_| "set".to_owned()),
+            "delete" => client
+                .delete(DeleteRequest { key })
+                .await
+                .map(|answer| format!("existed: {}", answer.into_inner().existed)),
+            "keys" => client
+                .keys(KeysRequest { prefix: key, ..KeysRequest::default() })
+                .await
+                .map(|answer| answer.into_inner().keys.join(" ")),
+            other => return Err(format!("there is no {other}")),
+        };
+        answer.map_err(|status| told(&status))
+    };
+    match tokio::time::timeout(PATIENCE, asked).await {
+        Ok(answer) => answer,
+        Err(_) => Err(format!("no answer within {} s", PATIENCE.as_secs())),
+    }
+}
+
+fn told(status: &Status) -> String {
+    let mut text = format!("{:?}: {}", status.code(), status.message());
+    if let Some(cause) = status.source() {
+        text = format!("{text}: {}", chain(cause));
+    }
+    if let Some(QuotaExceeded { resource, used, limit, wanted }) = QuotaExceeded::of(status) {
+        text = format!("{text}; {resource}: {used} of {limit}, wanted {wanted}");
+    }
+    text
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
+
+/// Tries to get at a path in every way, one a line.
+pub(crate) fn attempts_at(path: &Path) -> String {
+    let sent =
+        |mut stream: UnixStream| io::Write::write_all(&mut stream, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+    let elsewhere = std::env::temp_dir().join("taken");
+    let tries: [(&str, io::Result<()>); 10] = [
+        ("stat", fs::symlink_metadata(path).map(drop)),
+        ("read", fs::File::open(path).map(drop)),
+        ("write", OpenOptions::new().write(true).open(path).map(drop)),
+        ("make", OpenOptions::new().write(true).create_new(true).open(path.join("made")).map(drop)),
+        ("list", fs::read_dir(path).map(drop)),
+        ("find", find(path)),
+        ("link", fs::hard_link(path, &elsewhere)),
+        ("move", fs::rename(path, &elsewhere)),
+        ("connect to", UnixStream::connect(path).and_then(sent)),
+        ("remove", fs::remove_file(path)),
+    ];
+    lines(tries.map(|(what, went)| (what, went.err().map(|error| error.to_string()))))
+}
+
+/// Whether its directory lists it. Directories on the way to what a plugin is shown are there, with nothing else in them.
+fn find(path: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(path.parent().unwrap_or(path))? {
+        if Some(entry?.file_name().as_os_str()) == path.file_name() {
+            return Ok(());
+        }
+    }
+    Err(io::Error::from(io::ErrorKind::NotFound))
+}
+
+/// Tries to get at a process in every way, one a line.
+pub(crate) fn attempts_on(pid: i32) -> String {
+    let proc = |file: &str| fs::File::open(format!("/proc/{pid}/{file}")).map(drop);
+    let process = Pid::from_raw(pid);
+    let mut buffer = [0];
+    let traced = process_vm_readv(
+        process,
+        &mut [IoSliceMut::new(&mut buffer)],
+        &[RemoteIoVec { base: 0x40_0000, len: 1 }],
+    );
+    let tries: [(&str, io::Result<()>); 7] = [
+        ("see", fs::metadata(format!("/proc/{pid}")).map(drop)),
+        ("read the status of", proc("status")),
+        ("read the environment of", proc("environ")),
+        ("open the memory of", proc("mem")),
+        ("read the memory of", traced.map(drop).map_err(io::Error::from)),
+        ("ask for", kill(process, None).map_err(io::Error::from)),
+        ("kill", kill(process, Signal::SIGKILL).map_err(io::Error::from)),
+    ];
+    lines(tries.map(|(what, went)| (what, went.err().map(|error| error.to_string()))))
+}
+
+fn lines<const N: usize>(tries: [(&str, Option<String>); N]) -> String {
+    let line = |(what, failed): (&str, Option<String>)| {
+        failed.map_or_else(|| format!("{what}: DONE"), |error| format!("{what}: {error}"))
+    };
+    tries.map(line).join("\n")
+}
