@@ -4,14 +4,18 @@
 //! Nothing of the supervisor is mocked. Each test has a supervisor of its own with a uid range of its own,
 //! so that what it leaves behind can be told from everybody else's processes.
 
+pub mod appended;
 mod client;
 mod jailed;
+mod postgres;
 mod processes;
 mod scratch;
+pub mod state;
 mod supervisor;
 
 pub use client::{Client, args, dial};
 pub use jailed::{InJail, Outcome, ended};
+pub use postgres::Postgres;
 pub use processes::{alive, descendants, in_uid_range, is_root, peak_memory_kib, skip};
 pub use scratch::{Scratch, example, program, repository, target};
-pub use supervisor::{Builder, Stopped, Supervisor, cli, cli_with, sockets_below};
+pub use supervisor::{Builder, Left, Stopped, Supervisor, cli, cli_with, sockets_below};

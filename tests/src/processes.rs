@@ -30,6 +30,12 @@ pub fn peak_memory_kib(pid: u32) -> u64 {
     line.trim().trim_end_matches(" kB").trim().parse().expect("a number")
 }
 
+/// The name of a process, if it is there.
+#[must_use]
+pub(crate) fn name(pid: u32) -> Option<String> {
+    fs::read_to_string(format!("/proc/{pid}/comm")).ok().map(|name| name.trim_end().to_owned())
+}
+
 struct Process {
     pid: u32,
     parent: u32,

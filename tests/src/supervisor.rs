@@ -29,11 +29,13 @@ pub struct Builder {
     scratch: Scratch,
     plugins: String,
     tools: String,
+    state: String,
     config: String,
     env: Vec<(String, String)>,
     runtime_dir: Option<PathBuf>,
     wrapper: Vec<String>,
     wait_settled: bool,
+    uids: RangeInclusive<u32>,
 }
 
 /// A running supervisor. Dropping it kills it; [`Supervisor::stop`] ends it in order and looks at what it
@@ -64,6 +66,23 @@ pub struct Stopped {
     pub sockets: Vec<PathBuf>,
     /// All it logged.
     pub log: String,
+    /// What the next one can start on.
+    pub left: Left,
+}
+
+/// What a supervisor leaves for the next one: its files, and the uids that they belong to.
+#[derive(Debug)]
+pub struct Left {
+    scratch: Scratch,
+    uids: RangeInclusive<u32>,
+}
+
+impl Left {
+    /// The scratch directory.
+    #[must_use]
+    pub fn scratch(&self) -> &Scratch {
+        &self.scratch
+    }
 }
 
 impl Default for Builder {
@@ -78,10 +97,25 @@ impl Builder {
     pub fn new() -> Self {
         let scratch = Scratch::new();
         std::fs::create_dir(scratch.join("plugins")).expect("the scratch directory takes directories");
+        Self::on(Left { scratch, uids: next_uids() })
+    }
+
+    /// One without plugins, on the data of one that runs and with its uids, which it must not get.
+    #[must_use]
+    pub fn beside(supervisor: &Supervisor) -> Self {
+        let builder = Self { uids: supervisor.uids.clone(), ..Self::new() };
+        builder.state(&format!("data_dir: {}/data", supervisor.scratch.path().display()))
+    }
+
+    /// One without plugins, on what an earlier one left.
+    #[must_use]
+    pub fn on(Left { scratch, uids }: Left) -> Self {
         Self {
             scratch,
+            uids,
             plugins: String::new(),
             tools: String::new(),
+            state: String::new(),
             config: String::new(),
             env: Vec::new(),
             runtime_dir: None,
@@ -144,6 +178,15 @@ impl Builder {
         self
     }
 
+    /// Lines below `state`.
+    #[must_use]
+    pub fn state(mut self, lines: &str) -> Self {
+        for line in lines.lines() {
+            let _ = writeln!(self.state, "  {line}");
+        }
+        self
+    }
+
     /// Lines at the top of the config file.
     #[must_use]
     pub fn config(mut self, lines: &str) -> Self {
@@ -181,12 +224,15 @@ impl Builder {
     }
 
     /// The config file's text.
-    fn text(&self, uids: &RangeInclusive<u32>, runtime_dir: &Path) -> String {
+    fn text(&self, runtime_dir: &Path) -> String {
         let scratch = self.scratch.path().display();
-        let mut text =
-            format!("runtime_dir: {}\nstate:\n  data_dir: {scratch}/data\n", runtime_dir.display());
+        let mut text = format!("runtime_dir: {}\nstate:\n", runtime_dir.display());
+        if !self.state.contains("data_dir:") {
+            let _ = writeln!(text, "  data_dir: {scratch}/data");
+        }
+        text.push_str(&self.state);
         if is_root() {
-            let _ = writeln!(text, "sandbox:\n  uid_range: {}-{}", uids.start(), uids.end());
+            let _ = writeln!(text, "sandbox:\n  uid_range: {}-{}", self.uids.start(), self.uids.end());
         }
         text.push_str(&self.config);
         let _ = write!(text, "plugins:\n  tools:\n    plugin_dir: {scratch}/plugins\n{}", self.tools);
@@ -196,19 +242,25 @@ impl Builder {
         text
     }
 
+    /// The command, but for the config file.
+    fn words(&self) -> Vec<String> {
+        let talon = program("talon").display().to_string();
+        let mut words = self.wrapper.clone();
+        words.extend([talon, "serve".to_owned(), "--config".to_owned()]);
+        words
+    }
+
     /// Starts it and waits until it answers, and unless told otherwise until every plugin is ready or has
     /// failed for a reason.
     ///
     /// # Panics
     /// With its log, when it does not come up.
     pub async fn start(self) -> Supervisor {
-        let uids = next_uids();
         let runtime_dir = self.runtime_dir.clone().unwrap_or_else(|| self.scratch.join("run"));
-        let config = self.scratch.write("talon.yaml", &self.text(&uids, &runtime_dir));
+        let config = self.scratch.write("talon.yaml", &self.text(&runtime_dir));
+        let uids = self.uids.clone();
         let log = Arc::new(Mutex::new(String::new()));
-        let talon = program("talon").display().to_string();
-        let mut words = self.wrapper.clone();
-        words.extend([talon, "serve".to_owned(), "--config".to_owned()]);
+        let words = self.words();
         let mut child = Command::new(&words[0])
             .args(&words[1..])
             .arg(&config)
@@ -253,19 +305,27 @@ impl Builder {
     }
 
     /// Writes the config and runs `talon serve` to its end, for starts that are refused.
-    pub async fn start_refused(self) -> Output {
-        let uids = next_uids();
+    pub async fn start_refused(&self) -> Output {
         let runtime_dir = self.runtime_dir.clone().unwrap_or_else(|| self.scratch.join("run"));
-        let config = self.scratch.write("talon.yaml", &self.text(&uids, &runtime_dir));
-        let run = Command::new(program("talon"))
-            .arg("serve")
-            .arg("--config")
+        let config = self.scratch.write("talon.yaml", &self.text(&runtime_dir));
+        let words = self.words();
+        let said = self.scratch.join("refused.log");
+        let log = std::fs::File::create(&said).expect("the scratch directory takes files");
+        let run = Command::new(&words[0])
+            .args(&words[1..])
             .arg(&config)
             .envs(self.env.iter().map(|(k, v)| (k, v)))
             .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
             .kill_on_drop(true)
-            .output();
-        tokio::time::timeout(PATIENCE, run).await.expect("a refused start ends").expect("talon starts")
+            .status();
+        let ended = tokio::time::timeout(PATIENCE, run).await;
+        let stderr = std::fs::read(&said).expect("it was just made");
+        let status = ended.unwrap_or_else(|_| {
+            panic!("a refused start has not ended:\n{}", String::from_utf8_lossy(&stderr))
+        });
+        Output { status: status.expect("talon starts"), stdout: Vec::new(), stderr }
     }
 }
 
@@ -329,10 +389,15 @@ impl Supervisor {
         self.log.lock().expect("no reader panics").clone()
     }
 
-    /// The living processes of its plugins (their monitors among them where they run as nobody else).
+    /// The living processes of its plugins (their monitors among them where they run as nobody else), without what keeps
+    /// their state.
     #[must_use]
     pub fn plugin_processes(&self) -> Vec<u32> {
-        if is_root() { in_uid_range(&self.uids) } else { descendants(self.pid()).into_iter().collect() }
+        let all: Vec<u32> =
+            if is_root() { in_uid_range(&self.uids) } else { descendants(self.pid()).into_iter().collect() };
+        let service = |pid: u32| crate::processes::name(pid).as_deref() == Some("talon-state");
+        let monitors = |pid: u32| descendants(pid).into_iter().any(service);
+        all.into_iter().filter(|pid| !service(*pid) && !monitors(*pid)).collect()
     }
 
     /// Sends it a signal.
@@ -378,7 +443,9 @@ impl Supervisor {
         let _ = tokio::time::timeout(PATIENCE, &mut self.reader).await;
         let mut processes: Vec<u32> = family.into_iter().filter(|pid| alive(*pid)).collect();
         processes.extend(in_uid_range_of(&self.uids));
-        Stopped { status, processes, sockets: sockets_below(&self.runtime_dir), log: self.log() }
+        let (sockets, log) = (sockets_below(&self.runtime_dir), self.log());
+        let left = Left { scratch: self.scratch, uids: self.uids };
+        Stopped { status, processes, sockets, log, left }
     }
 }
 

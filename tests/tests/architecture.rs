@@ -37,6 +37,7 @@ fn crates_depend_in_one_direction() {
     never("talon-plugin", &["talon-guard", "talon"]);
     never("talon-sanitize", &["talon-proto", "talon-guard", "tokio"]);
     never("talon-jail", &["talon-proto", "talon-plugin", "tokio", "tonic"]);
+    never("talon-listen", &["talon-proto", "talon-plugin", "talon-guard", "talon-store", "talon"]);
     never("talon-store", &["talon-plugin", "talon-guard", "talon-jail", "talon"]);
     never("talon-sdk", &["talon-plugin", "talon-guard", "talon-jail", "talon"]);
 }

@@ -18,6 +18,7 @@ async fn unprivileged(test: &str) -> Option<Supervisor> {
     let builder = Builder::new().env(SECRET.0, SECRET.1);
     let scratch = builder.scratch();
     let talon = scratch.install(&program("talon"), "bin/talon");
+    scratch.install(&program("talon-state"), "bin/talon-state");
     let misbehave = scratch.install(&program("misbehave"), "bin/misbehave");
     let builder = builder.plugin("misbehave", &misbehave, &[], "sandbox: { mode: off }");
     if !is_root() {

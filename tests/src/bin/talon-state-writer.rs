@@ -1,0 +1,182 @@
+//! Writes to a plugin's state socket until that breaks, or until it is told to stop, and says on standard output what was
+//! acknowledged. Before, and after it was told to stop, it reads everything and says what is there.
+//!
+//! ```text
+//! talon-state-writer SOCKET FIRST end|go-on      stdin: end of file means stop
+//! have KEY NUMBER … checked   ack KEY NUMBER …   [have KEY NUMBER … checked]
+//! torn WHAT                   refused WHAT       something that must not be, after which it ends
+//! ```
+
+use std::error::Error as _;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use talon_proto::state::state_client::StateClient;
+use talon_proto::state::{CompareAndSetRequest, GetRequest, KeysRequest, SetRequest};
+use talon_tests::state::{Numbers, number_of, value};
+use tokio::io::AsyncReadExt as _;
+use tonic::transport::Channel;
+use tonic::{Code, Status};
+
+/// Writers at once, so that they share commits.
+const WRITERS: usize = 16;
+/// Keys of each, over and over again, so that the database stays small.
+const KEYS: usize = 8;
+/// How long it tries again for. What keeps state is started again within seconds; this only ends what hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The wait before another try.
+const PAUSE: Duration = Duration::from_millis(20);
+
+struct Shared {
+    client: StateClient<Channel>,
+    next: AtomicU32,
+    stop: AtomicBool,
+    go_on: bool,
+    out: Mutex<std::io::Stdout>,
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> anyhow::Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [socket, first, broken] = arguments.as_slice() else {
+        bail!("usage: talon-state-writer SOCKET FIRST end|go-on");
+    };
+    let channel = talon_tests::dial(&PathBuf::from(socket)).await.context("connect")?;
+    let shared = Arc::new(Shared {
+        client: StateClient::new(channel),
+        next: AtomicU32::new(first.parse()?),
+        stop: AtomicBool::new(false),
+        go_on: broken == "go-on",
+        out: Mutex::new(std::io::stdout()),
+    });
+    let found = shared.check().await?;
+    let writers: Vec<_> = (0..WRITERS)
+        .map(|writer| {
+            let shared = Arc::clone(&shared);
+            let found = found.clone();
+            tokio::spawn(async move { shared.write(writer, found).await })
+        })
+        .collect();
+    let told = Arc::clone(&shared);
+    tokio::spawn(async move {
+        let _ = tokio::io::stdin().read(&mut [0]).await;
+        told.stop.store(true, Ordering::Relaxed);
+    });
+    for writer in writers {
+        writer.await??;
+    }
+    if shared.go_on {
+        shared.check().await?;
+    }
+    // The read of standard input holds a thread until its end, which may come later than ours.
+    std::process::exit(0);
+}
+
+impl Shared {
+    /// One line in one write: the test reads up to the last whole one.
+    fn say(&self, line: &str) {
+        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        if out.write_all(format!("{line}\n").as_bytes()).and_then(|()| out.flush()).is_err() {
+            // Nobody listens any more.
+            std::process::exit(0);
+        }
+    }
+
+    /// Reads everything.
+    async fn check(&self) -> anyhow::Result<Numbers> {
+        let (mut found, mut page_token) = (Numbers::new(), String::new());
+        loop {
+            let request = KeysRequest { prefix: String::new(), page_token, page_size: 0 };
+            let page = self.client.clone().keys(request).await?.into_inner();
+            for key in page.keys {
+                let number = self.read(&key).await?.context("a key that is listed is there")?;
+                self.say(&format!("have {key} {number}"));
+                found.insert(key, number);
+            }
+            page_token = page.next_page_token;
+            if page_token.is_empty() {
+                self.say("checked");
+                return Ok(found);
+            }
+        }
+    }
+
+    async fn read(&self, key: &str) -> Result<Option<u32>, Status> {
+        let found = self.client.clone().get(GetRequest { key: key.to_owned() }).await?.into_inner().value;
+        Ok(found.map(|found| {
+            number_of(key, &found).unwrap_or_else(|what| {
+                self.say(&format!("torn {what}"));
+                std::process::exit(3);
+            })
+        }))
+    }
+
+    /// Every other write is a plain one.
+    async fn write(&self, writer: usize, mut there: Numbers) -> anyhow::Result<()> {
+        let mut last_try = None;
+        for turn in 0usize.. {
+            if self.stop.load(Ordering::Relaxed) {
+                break;
+            }
+            let key = format!("w{writer:02}-{}", (turn / 2) % KEYS);
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            match self.write_one(&key, number, there.get(&key).copied(), turn % 2 == 0).await {
+                Ok(()) => {
+                    self.say(&format!("ack {key} {number}"));
+                    there.insert(key, number);
+                    last_try = None;
+                }
+                Err(status) if !is_break(&status) => {
+                    self.say(&format!("refused {key} {number}: {status}"));
+                    std::process::exit(4);
+                }
+                Err(_) if !self.go_on => break,
+                // Whether it was done is not known: what is there says so.
+                Err(_) => loop {
+                    let began = *last_try.get_or_insert_with(tokio::time::Instant::now);
+                    anyhow::ensure!(began.elapsed() < PATIENCE, "{key}: nobody answers");
+                    match self.read(&key).await {
+                        Ok(Some(number)) => {
+                            let before = there.insert(key.clone(), number);
+                            if before > Some(number) {
+                                self.say(&format!("refused {key}: {before:?} became {number}"));
+                                std::process::exit(4);
+                            }
+                            break;
+                        }
+                        Ok(None) if !there.contains_key(&key) => break,
+                        Ok(None) => {
+                            self.say(&format!("refused {key}: it is gone"));
+                            std::process::exit(4);
+                        }
+                        Err(_) => tokio::time::sleep(PAUSE).await,
+                    }
+                },
+            }
+        }
+        Ok(())
+    }
+
+    async fn write_one(&self, key: &str, number: u32, there: Option<u32>, plain: bool) -> Result<(), Status> {
+        let mut client = self.client.clone();
+        let (key, new) = (key.to_owned(), value(key, number));
+        if plain {
+            client.set(SetRequest { key, value: new }).await?;
+            return Ok(());
+        }
+        let expected = there.map(|number| value(&key, number));
+        let request = CompareAndSetRequest { key, expected, value: Some(new) };
+        let answer = client.compare_and_set(request).await?.into_inner();
+        // Nobody else writes this key.
+        answer.swapped.then_some(()).ok_or_else(|| Status::aborted("another value stands there"))
+    }
+}
+
+/// Whether that is the connection's end, or the service's, rather than an answer.
+fn is_break(status: &Status) -> bool {
+    status.code() == Code::Unavailable || status.source().is_some()
+}

@@ -1,0 +1,269 @@
+//! Kept state, from outside: values that show when they are not whole, a process that writes such values as a plugin
+//! would, and where everything lies.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use sha2::{Digest as _, Sha256};
+use talon_proto::host::StateStatus;
+use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+
+use crate::processes::is_root;
+use crate::scratch::{Scratch, program};
+use crate::supervisor::{Left, Supervisor};
+
+/// A bound on hanging, not an expectation of speed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The smallest value: its number, and enough of what follows from it that another's would show.
+pub const SMALLEST_VALUE: usize = 10;
+/// The largest, which takes many pages of the database.
+pub const LARGEST_VALUE: usize = 64 << 10;
+/// One value in so many has any size up to the largest, the others fit in a page.
+const ONE_IN: u64 = 8;
+const SMALL: usize = 2000;
+
+/// The value that a key has as its `number`-th: all of it, and its length, follow from these two.
+#[must_use]
+pub fn value(key: &str, number: u32) -> Vec<u8> {
+    let block = |index: u32| Sha256::digest(format!("{key}\0{number}\0{index}"));
+    let drawn = block(u32::MAX);
+    let drawn = u64::from_le_bytes(drawn[..8].try_into().expect("a digest is longer"));
+    let most = if drawn.is_multiple_of(ONE_IN) { LARGEST_VALUE } else { SMALL };
+    let span = u64::try_from(most - SMALLEST_VALUE + 1).expect("sizes here are small");
+    let length = SMALLEST_VALUE + usize::try_from((drawn / ONE_IN) % span).expect("it is below the span");
+    let mut value = Vec::with_capacity(length + 32);
+    value.extend(number.to_be_bytes());
+    for index in 0.. {
+        if value.len() >= length {
+            break;
+        }
+        value.extend(block(index));
+    }
+    value.truncate(length);
+    value
+}
+
+/// Which number a value of this key has.
+///
+/// # Errors
+/// What is wrong with it, if it is not the whole value of that key and number.
+pub fn number_of(key: &str, found: &[u8]) -> Result<u32, String> {
+    let number = found.first_chunk().map(|bytes| u32::from_be_bytes(*bytes));
+    let number = number.ok_or_else(|| format!("{key}: {} bytes", found.len()))?;
+    let whole = value(key, number);
+    if found == whole {
+        return Ok(number);
+    }
+    let same = found.iter().zip(&whole).take_while(|(one, other)| one == other).count();
+    Err(format!("{key}, number {number}: {same} of {} bytes are right, of {}", whole.len(), found.len()))
+}
+
+/// The number of each key.
+pub type Numbers = BTreeMap<String, u32>;
+
+/// `talon-state-writer`: a process that has a plugin's uid and writes to its socket.
+#[derive(Debug)]
+pub struct Writer {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+/// What a writer does when its socket does not answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhenBroken {
+    /// It ends.
+    End,
+    /// It tries again, until it is told to stop.
+    GoOn,
+}
+
+impl Writer {
+    /// Starts one for a plugin of this supervisor. Numbers begin at `first` and ascend.
+    ///
+    /// # Panics
+    /// When it does not start, or the plugin has no socket.
+    pub async fn start(supervisor: &Supervisor, plugin: &str, first: u32, broken: WhenBroken) -> Self {
+        let copy = supervisor.scratch.join("bin/talon-state-writer");
+        if !copy.is_file() {
+            // The plugin's uid may not get to where we are built.
+            supervisor.scratch.install(&program("talon-state-writer"), "bin/talon-state-writer");
+        }
+        let socket = socket_of(supervisor, plugin).await;
+        let mut command = Command::new(copy);
+        command.arg(&socket).arg(first.to_string());
+        command.arg(if broken == WhenBroken::End { "end" } else { "go-on" });
+        as_plugin(&mut command, supervisor, plugin).await;
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .expect("the writer starts");
+        let stdin = child.stdin.take();
+        let lines = BufReader::new(child.stdout.take().expect("its output is piped")).lines();
+        Self { child, stdin, lines }
+    }
+
+    async fn line(&mut self) -> Option<String> {
+        let line = tokio::time::timeout(PATIENCE, self.lines.next_line()).await;
+        line.expect("the writer says something").expect("it says text")
+    }
+
+    /// What it found before it began to write, all of it whole.
+    ///
+    /// # Panics
+    /// When something was not whole.
+    pub async fn found(&mut self) -> Numbers {
+        let mut found = Numbers::new();
+        loop {
+            let line = self.line().await.unwrap_or_else(|| panic!("it ended after {} keys", found.len()));
+            match line.split(' ').collect::<Vec<_>>().as_slice() {
+                ["have", key, number] => {
+                    found.insert((*key).to_owned(), number.parse().expect("a number"));
+                }
+                ["checked"] => return found,
+                // Of before it was told to stop.
+                ["ack", ..] => {}
+                _ => panic!("{line}"),
+            }
+        }
+    }
+
+    /// The next write that was acknowledged; `None` once it has ended.
+    ///
+    /// # Panics
+    /// When it was refused something.
+    pub async fn acknowledged(&mut self) -> Option<(String, u32)> {
+        let line = self.line().await?;
+        match line.split(' ').collect::<Vec<_>>().as_slice() {
+            ["ack", key, number] => Some(((*key).to_owned(), number.parse().expect("a number"))),
+            _ => panic!("{line}"),
+        }
+    }
+
+    /// Takes down so many acknowledged writes, or all until it ends.
+    pub async fn take_down(&mut self, most: usize, into: &mut Numbers) -> usize {
+        for taken in 0..most {
+            match self.acknowledged().await {
+                Some((key, number)) => into.insert(key, number),
+                None => return taken,
+            };
+        }
+        most
+    }
+
+    /// Tells it to stop, and takes down what was acknowledged until then and what it finds in the end.
+    ///
+    /// # Panics
+    /// When something was not whole, or it was refused something.
+    pub async fn stop(mut self, acknowledged: &mut Numbers) -> Numbers {
+        drop(self.stdin.take());
+        let mut found = Numbers::new();
+        while let Some(line) = self.line().await {
+            match line.split(' ').collect::<Vec<_>>().as_slice() {
+                ["ack", key, number] => {
+                    acknowledged.insert((*key).to_owned(), number.parse().expect("a number"));
+                }
+                ["have", key, number] => {
+                    found.insert((*key).to_owned(), number.parse().expect("a number"));
+                }
+                ["checked"] => {}
+                _ => panic!("{line}"),
+            }
+        }
+        self.ended().await;
+        found
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Panics
+    /// When it failed.
+    pub async fn ended(mut self) {
+        let status = tokio::time::timeout(PATIENCE, self.child.wait()).await.expect("it ends");
+        let status = status.expect("it is ours");
+        assert!(status.success(), "the writer: {status}");
+    }
+}
+
+/// Whether all that was acknowledged is there: that number or, of a write that was on its way, a later one.
+///
+/// # Panics
+/// When not.
+pub fn assert_kept(acknowledged: &Numbers, found: &Numbers, when: &str) {
+    for (key, number) in acknowledged {
+        let there = found.get(key);
+        assert!(there.is_some_and(|there| there >= number), "{when}: {key} {number} is lost: {there:?}");
+    }
+}
+
+/// Gives a command the plugin's uid and gid, where that has its own.
+///
+/// # Panics
+/// When the plugin does not run.
+pub async fn as_plugin(command: &mut Command, supervisor: &Supervisor, plugin: &str) {
+    if is_root() {
+        let uid = supervisor.client.plugin(plugin).await.instances[0].uid;
+        command.uid(uid).gid(uid);
+    }
+}
+
+/// The path of a plugin's socket, as it is for us.
+///
+/// # Panics
+/// When there is none; or several, where uids do not tell them apart.
+pub async fn socket_of(supervisor: &Supervisor, plugin: &str) -> PathBuf {
+    let uid = supervisor.client.plugin(plugin).await.instances[0].uid;
+    let of_plugin =
+        |path: &PathBuf| std::fs::metadata(path).is_ok_and(|found| found.gid() == uid || !is_root());
+    let found: Vec<PathBuf> = sockets(supervisor.runtime_dir()).into_iter().filter(of_plugin).collect();
+    assert!(!found.is_empty(), "{plugin} has no socket");
+    assert!(is_root() || found.len() == 1, "{plugin} shares our uid with others: {found:?}");
+    found[0].clone()
+}
+
+/// All sockets of plugins' state.
+#[must_use]
+pub fn sockets(runtime_dir: &Path) -> Vec<PathBuf> {
+    let plugins = std::fs::read_dir(runtime_dir.join("p")).into_iter().flatten().flatten();
+    plugins.map(|entry| entry.path().join("k")).filter(|path| path.exists()).collect()
+}
+
+/// The database of plugins' key-values.
+#[must_use]
+pub fn database(scratch: &Scratch) -> PathBuf {
+    scratch.join("data/state/state.db")
+}
+
+/// The same of a supervisor that has ended.
+#[must_use]
+pub fn left_database(left: &Left) -> PathBuf {
+    database(left.scratch())
+}
+
+impl Supervisor {
+    /// How what keeps the plugins' state is.
+    ///
+    /// # Panics
+    /// When the supervisor does not say.
+    pub async fn state_service(&self) -> StateStatus {
+        self.client.status().await.state_service.expect("it is always told")
+    }
+
+    /// Waits until what keeps the plugins' state is as the predicate wants it.
+    ///
+    /// # Panics
+    /// When that does not come.
+    pub async fn wait_state_service(&self, what: &str, wanted: impl Fn(&StateStatus) -> bool) -> StateStatus {
+        let looked =
+            async |client: &crate::Client| client.status().await.state_service.as_ref().is_some_and(&wanted);
+        self.client.wait_until(what, looked).await;
+        self.state_service().await
+    }
+}
