@@ -2,13 +2,14 @@
 //! process. What is tried is tried from inside the jail that plugins have.
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Stdio;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use talon_tests::state::{self, WhenBroken, Writer};
-use talon_tests::{Builder, Scratch, Supervisor, alive, is_root, program, skip};
+use talon_tests::{Builder, Scratch, Supervisor, alive, is_root, program, repository, skip};
 
 /// Two plugins that tell what they can get at.
 fn two() -> Builder {
@@ -174,7 +175,6 @@ async fn a_jailed_plugin_does_not_get_at_the_process_that_keeps_state() {
 
 /// What a process of this uid hears at a socket that it can reach.
 fn knock(scratch: &Scratch, socket: &Path, uid: u32, gid: u32) -> std::process::Output {
-    use std::os::unix::process::CommandExt as _;
     let copy = scratch.install(&program("talon-state-writer"), "bin/talon-state-writer");
     let mut command = std::process::Command::new(copy);
     command.arg(socket).args(["0", "end"]).stdin(Stdio::null());
@@ -271,5 +271,37 @@ async fn what_keeps_state_sees_nothing_of_the_plugins() {
             |pid: u32| std::fs::read_link(format!("/proc/{pid}/ns/{namespace}")).expect("root may read it");
         assert_ne!(of(service.pid), of(supervisor.pid()), "{namespace}");
     }
+    ends_clean(supervisor).await;
+}
+
+#[tokio::test]
+async fn neither_owner_opens_the_others_database() {
+    let test = "neither_owner_opens_the_others_database";
+    if !is_root() {
+        return skip(test, "without root one uid owns both");
+    }
+    let supervisor = two().start().await;
+    let foreign = repository().join("supervisor/state/tests/exchange/foreign");
+    let [foreign, config] =
+        [&foreign, supervisor.config()].map(|path| path.to_str().expect("our paths are text"));
+    let imported = supervisor.cli(&["import", "--only", "agent", foreign, "--config", config]).await;
+    let databases = ["data/state/state.db", "data/agent/agent.db"].map(|path| supervisor.scratch.join(path));
+    let owner = |path: &Path| path.metadata().map(|found| found.uid()).ok();
+    let owners = databases.each_ref().map(|path| owner(path));
+    let [Some(state), Some(agent)] = owners else { panic!("{owners:?}: {imported:?}") };
+    assert!(state != 0 && agent != 0 && state != agent, "{owners:?}");
+    let open = |uid: u32, path: &Path| {
+        let mut command = std::process::Command::new("cat");
+        command.arg(path).uid(uid).gid(uid).output().expect("cat is there")
+    };
+    for (uid, others) in [(state, &databases[1]), (agent, &databases[0])] {
+        for path in [others.as_path(), others.parent().expect("it lies in a directory")] {
+            let said = open(uid, path);
+            let said = String::from_utf8_lossy(&said.stderr).into_owned();
+            assert!(said.contains("Permission denied"), "uid {uid} at {}: {said}", path.display());
+        }
+    }
+    // Its own it reads, so that it is not the way there that is closed.
+    assert!(open(agent, &databases[1]).status.success());
     ends_clean(supervisor).await;
 }
