@@ -17,12 +17,13 @@ use http_body::{Body as HttpBody, Frame, SizeHint};
 use hyper::body::{Bytes, Incoming};
 use talon_listen::Held;
 use talon_store::PluginId;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 use tonic::body::Body;
 use tonic::{Code, Status};
 use tower_service::Service;
 
-use crate::limits::{MAX_MESSAGE_BYTES, MAX_REQUEST_BYTES, MAX_REQUESTS};
+use crate::limits::{MAX_MESSAGE_BYTES, MAX_REQUEST_BYTES, MAX_REQUESTS, MAX_WRITES};
 
 /// What is refused without a place keeps none.
 type Answer = http::Response<Held<Body, Option<Arc<Place>>>>;
@@ -51,21 +52,29 @@ pub(crate) struct Room {
     requests: AtomicUsize,
     bytes: AtomicUsize,
     most_bytes: usize,
+    writes: Semaphore,
 }
 
 impl Room {
     /// Of a plugin.
     pub(crate) fn of_plugin() -> Arc<Self> {
-        Arc::new(Self {
-            requests: AtomicUsize::new(0),
-            bytes: AtomicUsize::new(0),
-            most_bytes: MAX_REQUEST_BYTES,
-        })
+        Self::with(MAX_REQUEST_BYTES)
     }
 
     /// Of an operator's connection. Its requests may be streams of many gigabytes, of which little is held at once.
     pub(crate) fn of_operator() -> Arc<Self> {
-        Arc::new(Self { requests: AtomicUsize::new(0), bytes: AtomicUsize::new(0), most_bytes: usize::MAX })
+        Self::with(usize::MAX)
+    }
+
+    fn with(most_bytes: usize) -> Arc<Self> {
+        let (requests, bytes) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Arc::new(Self { requests, bytes, most_bytes, writes: Semaphore::new(MAX_WRITES) })
+    }
+
+    /// Waits until it is a write's turn among those of the same plugin. It is over when what is returned is dropped.
+    pub(crate) async fn write(&self) -> Option<SemaphorePermit<'_>> {
+        // It is never closed.
+        self.writes.acquire().await.ok()
     }
 }
 

@@ -49,3 +49,21 @@ fn too_large_is_said_in_our_words_and_all_else_is_left_alone() {
     assert!(told.message().contains("1048576"), "{told:?}");
     assert_eq!(code(Status::not_found("x")).message(), "x");
 }
+
+#[tokio::test]
+async fn a_plugin_has_one_room_and_its_writes_wait_for_each_other_alone() {
+    let rooms = Rooms::default();
+    let [one, same, other] = ["one", "one", "other"].map(|name| rooms.of(&PluginId::new(name).unwrap()));
+    assert!(Arc::ptr_eq(&one, &same) && !Arc::ptr_eq(&one, &other));
+    let mut turns = Vec::new();
+    for _ in 0..MAX_WRITES {
+        turns.push(one.write().await.unwrap());
+    }
+    assert!(same.write().now_or_never().is_none());
+    assert!(other.write().now_or_never().is_some());
+    turns.pop();
+    assert!(same.write().now_or_never().is_some());
+    drop(turns);
+    drop((one, same));
+    assert_eq!(rooms.of(&PluginId::new("one").unwrap()).requests.load(Ordering::Relaxed), 0);
+}

@@ -18,6 +18,9 @@ pub const MAX_STREAMS: u32 = 128;
 /// answer may have a mebibyte, so this also bounds what answers hold that nobody takes. One more gets
 /// RESOURCE_EXHAUSTED.
 pub const MAX_REQUESTS: usize = 256;
+/// Writes of one plugin that are under way in the store at once; further ones wait for them. As many share an fsync well,
+/// and they are a quarter of what may wait there: one plugin's flood is not what all others stand behind.
+pub const MAX_WRITES: usize = 64;
 /// Bytes of one plugin's unanswered requests. Sixty-four writes of the largest values at once fit in; a request beyond
 /// it gets RESOURCE_EXHAUSTED.
 pub const MAX_REQUEST_BYTES: usize = 72 << 20;

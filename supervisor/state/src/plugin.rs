@@ -12,17 +12,24 @@ use tonic::{Request, Response, Status};
 
 use crate::database::Database;
 use crate::failure::Asker;
+use crate::gate::Room;
 
 /// Serves one namespace.
 pub(crate) struct Service {
     database: Arc<Database>,
     key_values: Arc<dyn KeyValues>,
     namespace: Namespace,
+    room: Arc<Room>,
 }
 
 impl Service {
-    pub(crate) fn new(database: Arc<Database>, key_values: Arc<dyn KeyValues>, namespace: Namespace) -> Self {
-        Self { database, key_values, namespace }
+    pub(crate) fn new(
+        database: Arc<Database>,
+        key_values: Arc<dyn KeyValues>,
+        namespace: Namespace,
+        room: Arc<Room>,
+    ) -> Self {
+        Self { database, key_values, namespace, room }
     }
 
     fn failed(&self, error: &Error) -> Status {
@@ -46,12 +53,14 @@ impl State for Service {
     async fn set(&self, request: Request<SetRequest>) -> Result<Response<SetResponse>, Status> {
         let SetRequest { key, value } = request.into_inner();
         let key = self.key(key)?;
+        let _turn = self.room.write().await;
         self.key_values.set(&self.namespace, &key, value).await.map_err(|error| self.failed(&error))?;
         Ok(Response::new(SetResponse {}))
     }
 
     async fn delete(&self, request: Request<DeleteRequest>) -> Result<Response<DeleteResponse>, Status> {
         let key = self.key(request.into_inner().key)?;
+        let _turn = self.room.write().await;
         let existed = self.key_values.delete(&self.namespace.plugin, &key).await;
         let existed = existed.map_err(|error| self.failed(&error))?;
         Ok(Response::new(DeleteResponse { existed }))
@@ -74,6 +83,7 @@ impl State for Service {
     ) -> Result<Response<CompareAndSetResponse>, Status> {
         let CompareAndSetRequest { key, expected, value } = request.into_inner();
         let key = self.key(key)?;
+        let _turn = self.room.write().await;
         let swap = self.key_values.compare_and_set(&self.namespace, &key, expected, value).await;
         let response = match swap.map_err(|error| self.failed(&error))? {
             Swap::Done => CompareAndSetResponse { swapped: true, current: None },

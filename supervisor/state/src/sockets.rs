@@ -55,7 +55,8 @@ impl PluginSocket {
     ) -> Result<Self, Status> {
         let key_values = database.key_values()?;
         let room = database.rooms.of(&namespace.plugin);
-        let service = plugin::Service::new(Arc::clone(&database), key_values, namespace.clone());
+        let service =
+            plugin::Service::new(Arc::clone(&database), key_values, namespace.clone(), Arc::clone(&room));
         let server = StateServer::new(service).max_decoding_message_size(MAX_MESSAGE_BYTES);
         Ok(Self {
             listener,
