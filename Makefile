@@ -4,7 +4,7 @@
 PROFILE ?= debug
 CARGO_PROFILE = $(if $(filter release,$(PROFILE)),--release,)
 
-.PHONY: help demo test test-vm hostile build plugins deps deps-test lint doc fmt fuzz bench
+.PHONY: help demo test test-vm hostile install build plugins deps deps-test lint doc fmt fuzz bench
 
 help: ## lists these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -22,6 +22,14 @@ test-vm: deps ## runs the tests of cgroups in a virtual machine that has all con
 
 hostile: deps deps-test ## attacks the jail and writes the table of what came of it to docs/hostile.md (1 to 2 minutes)
 	@cargo run --quiet --locked -p talon-tests --bin talon-hostile -- --table docs/hostile.md
+
+PREFIX ?= /usr/local
+install: ## builds and installs Talon below PREFIX (/usr/local): `talon` in bin, what it starts in libexec/talon, the SDK in share/talon
+	cargo build --release --locked -p talon -p talon-state -p talon-mcp -p talon-mcp-bridge -p talon-framed-bridge
+	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/libexec/talon"
+	install -m 0755 target/release/talon "$(DESTDIR)$(PREFIX)/bin/"
+	install -m 0755 $(addprefix target/release/,talon-state talon-mcp talon-mcp-bridge talon-framed-bridge) "$(DESTDIR)$(PREFIX)/libexec/talon/"
+	scripts/install-sdk.sh "$(DESTDIR)$(PREFIX)/share/talon"
 
 build: ## builds everything (PROFILE=release for an optimised build)
 	cargo build --workspace --bins --locked $(CARGO_PROFILE)

@@ -4,6 +4,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let files = [
         "opentalon/plugin/v1/plugin.proto",
         "plugin/goplugin.proto",
+        "talon/plugin/v1/notices.proto",
         "talon/host/v1/host.proto",
         "talon/state/v1/state.proto",
         "talon/state/v1/operator.proto",

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`plugin`] | host → plugin: `opentalon.plugin.v1` |
 //! | [`goplugin`] | go-plugin's own services beside it |
+//! | [`notices`] | plugin → host, unasked: `talon.plugin.v1` |
 //! | [`host`] | clients → supervisor: `talon.host.v1` |
 //! | [`state`] | plugin → its own key-values, operators → all state, supervisor ↔ `talon-state`: `talon.state.v1` |
 
@@ -11,6 +12,7 @@
     missing_docs,
     unreachable_pub,
     clippy::allow_attributes,
+    clippy::large_enum_variant,
     reason = "generated; the .proto files hold the docs"
 )]
 mod generated {
@@ -30,6 +32,11 @@ mod generated {
                 tonic::include_proto!("talon.host.v1");
             }
         }
+        pub mod plugin {
+            pub mod v1 {
+                tonic::include_proto!("talon.plugin.v1");
+            }
+        }
         pub mod state {
             pub mod v1 {
                 tonic::include_proto!("talon.state.v1");
@@ -46,6 +53,8 @@ pub use generated::goplugin;
 pub use generated::opentalon::plugin::v1 as plugin;
 /// The door of the supervisor: `talon.host.v1`.
 pub use generated::talon::host::v1 as host;
+/// What a plugin may tell its host unasked: `talon.plugin.v1`.
+pub use generated::talon::plugin::v1 as notices;
 /// Kept state: `talon.state.v1`, with a service for plugins, one for operators, and what a supervisor and `talon-state` say
 /// to each other.
 pub use generated::talon::state::v1 as state;

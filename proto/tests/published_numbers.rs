@@ -32,6 +32,8 @@ const PUBLISHED: &[(&str, &[&str])] = &[
             "inject_context_args=5",
             "always_include=6",
             "read_only=7",
+            "destructive=1001",
+            "output_schema=1002",
         ],
     ),
     ("Parameter", &["name=1", "description=2", "type=3", "required=4", "schema=5"]),
