@@ -10,8 +10,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::ToolError;
+use crate::notices::Board;
 use crate::settings::Settings;
 use crate::state::{State, StateError, StateSource};
+use crate::testing::ProgressLog;
 
 /// One call, as far as the tool is concerned. Cheap to clone; clones belong to the same call.
 ///
@@ -33,6 +35,16 @@ pub(crate) struct Call {
     pub(crate) credentials: HashMap<String, CredentialHeader>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) state: StateSource,
+    pub(crate) progress: ProgressTo,
+}
+
+/// Who hears how far a call has come.
+pub(crate) enum ProgressTo {
+    /// The host, if it listens.
+    Board(Arc<Board>),
+    /// A unit test.
+    Log(ProgressLog),
+    Nobody,
 }
 
 impl Context {
@@ -115,6 +127,23 @@ impl Context {
     /// [`StateError::NotServed`] on a host that serves none.
     pub fn state(&self) -> Result<State, StateError> {
         self.call.state.open()
+    }
+
+    /// Tells how far the call has come: `progress` grows, in a unit of the tool's own; `total` is the same for the whole
+    /// call, if that is known; `message` is one line for people, of which 1 KiB is sent.
+    ///
+    /// It never waits and never fails. What comes faster than the host takes it is dropped, and the latest wins; so is what
+    /// nobody listens to, what is told after the call ended, and a `progress` that is negative or no number.
+    pub fn progress(&self, progress: f64, total: Option<f64>, message: &str) {
+        let call = &self.call;
+        if call.cancelled.is_cancelled() {
+            return;
+        }
+        match &call.progress {
+            ProgressTo::Board(board) => board.progress(&call.id, progress, total, message),
+            ProgressTo::Log(log) => log.add(&call.id, progress, total, message),
+            ProgressTo::Nobody => {}
+        }
     }
 
     /// Runs work that blocks (files, computing) on a thread of its own, so that other calls and health checks go

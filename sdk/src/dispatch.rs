@@ -13,7 +13,8 @@ use tokio_util::sync::CancellationToken;
 use tonic::Status;
 use tracing::Instrument;
 
-use crate::context::Call;
+use crate::context::{Call, ProgressTo};
+use crate::notices::Board;
 use crate::settings::Settings;
 use crate::state::StateSource;
 use crate::text::shorten;
@@ -25,6 +26,13 @@ pub const MAX_RESULT_BYTES: usize = (8 << 20) - (64 << 10);
 /// How much of an unknown action's name is repeated, in bytes.
 const MAX_SHOWN_BYTES: usize = 64;
 
+/// What a call finds beside its message.
+pub(crate) struct Host {
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) state: StateSource,
+    pub(crate) board: Arc<Board>,
+}
+
 /// Runs one call.
 ///
 /// # Errors
@@ -33,8 +41,7 @@ pub(crate) async fn execute(
     tools: &[Tool],
     request: ToolCallRequest,
     deadline: Option<Instant>,
-    settings: Arc<Settings>,
-    state: StateSource,
+    host: Host,
 ) -> Result<ToolResultResponse, Status> {
     let ToolCallRequest { id, action, args, credential_headers, plugin: _ } = request;
     let Some(tool) = tools.iter().find(|tool| tool.name() == action) else {
@@ -49,8 +56,9 @@ pub(crate) async fn execute(
         cancelled: CancellationToken::new(),
         injected: BTreeMap::new(),
         credentials: credential_headers,
-        settings,
-        state,
+        settings: host.settings,
+        state: host.state,
+        progress: ProgressTo::Board(host.board),
     };
     let span = tracing::info_span!("call", call_id = %id, action = tool.name());
     let run = tool.run(args.into_iter().collect(), call);

@@ -16,9 +16,12 @@ fn request(action: &str, args: &[(&str, &str)]) -> ToolCallRequest {
     }
 }
 
+fn host() -> Host {
+    Host { settings: Arc::default(), state: StateSource::from_env(None), board: Arc::default() }
+}
+
 async fn run(tool: Tool, request: ToolCallRequest) -> Result<ToolResultResponse, Status> {
-    let state = StateSource::from_env(None);
-    execute(&[tool], request, None, Arc::default(), state).await
+    execute(&[tool], request, None, host()).await
 }
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -151,8 +154,6 @@ async fn the_deadline_is_known_to_the_tool() {
         Ok::<_, ToolError>(format!("{before:?} {:?} {}", cx.remaining(), cx.is_cancelled()))
     });
     let deadline = Some(Instant::now() + Duration::from_secs(5));
-    let state = StateSource::from_env(None);
-    let answer =
-        execute(&[tool], request("t", &[]), deadline, Arc::default(), state).await.expect("answered");
+    let answer = execute(&[tool], request("t", &[]), deadline, host()).await.expect("answered");
     assert_eq!(answer.content, "Some(5s) Some(0ns) true");
 }

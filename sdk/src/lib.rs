@@ -40,11 +40,14 @@
 //! | you want to | look at |
 //! |---|---|
 //! | make a tool of a function, or of a closure | [`macro@tool`], [`Tool::new`] |
+//! | offer what is known at run time only | [`Tool::dynamic`], [`Plugin::refresh`] |
 //! | describe its arguments | [`macro@args`], [`ToolArgs`] |
 //! | answer with text, data or both | [`Output`], [`Json`] |
 //! | say no, and keep secrets out of it | [`ToolError`], [`Tell`] |
 //! | read settings, share a pool between calls | [`Plugin::config`], [`Plugin::init`] |
 //! | know the deadline, cancel, block | [`Context`] |
+//! | tell how far a call has come | [`Context::progress`] |
+//! | say that the tools changed | [`Notifier`] |
 //! | keep something between calls | [`Context::state`] |
 //! | log | the `tracing` macros; `TALON_LOG=debug` shows more than `info` |
 //! | test | [`testing`] |
@@ -71,6 +74,7 @@ mod deadline;
 mod dispatch;
 mod error;
 mod logging;
+mod notices;
 mod output;
 mod plugin;
 mod random;
@@ -86,6 +90,7 @@ pub use args::ToolArgs;
 pub use context::{Context, Credential};
 pub use dispatch::MAX_RESULT_BYTES;
 pub use error::{Tell, ToolError};
+pub use notices::Notifier;
 pub use output::{IntoOutput, IntoToolResult, Json, Output};
 pub use plugin::{DEFAULT_GRACE, Defects, Plugin};
 pub use serve::ServeError;

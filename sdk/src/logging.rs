@@ -17,7 +17,7 @@ use tracing_subscriber::{EnvFilter, Layer};
 
 use crate::text::shorten;
 
-/// Which events are logged, in `tracing_subscriber::EnvFilter`'s words; `info` when it is not set.
+/// Which events are logged, in `tracing_subscriber::EnvFilter`'s words; `info`, or what the plugin says, when it is not set.
 const FILTER_ENV: &str = "TALON_LOG";
 /// The longest line. Talon cuts lines at 8 KiB, and a JSON line that was cut is no JSON any more.
 const MAX_LINE_BYTES: usize = 8000;
@@ -26,15 +26,15 @@ const MAX_TEXT_BYTES: usize = 2000;
 
 /// Sets the subscriber and a panic hook that logs through it. Does nothing where the plugin set a subscriber
 /// itself.
-pub(crate) fn install() {
+pub(crate) fn install(usual: &str) {
     let (filter, complaint) = match std::env::var(FILTER_ENV) {
         Ok(text) => match EnvFilter::try_new(&text) {
             Ok(filter) => (filter, None),
             Err(error) => {
-                (EnvFilter::new("info"), Some(format!("{FILTER_ENV}={text:?}: {error}; using info")))
+                (EnvFilter::new(usual), Some(format!("{FILTER_ENV}={text:?}: {error}; using {usual}")))
             }
         },
-        Err(_) => (EnvFilter::new("info"), None),
+        Err(_) => (EnvFilter::new(usual), None),
     };
     let layer = HclogLayer { writer: io::stderr };
     if tracing_subscriber::registry().with(layer.with_filter(filter)).try_init().is_err() {

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use talon_proto::plugin::{GlossaryEntry, KnowledgeArticle, PluginCapabilities};
 
 use crate::settings::Init;
-use crate::{Tool, ToolError};
+use crate::{Notifier, Tool, ToolError};
 
 /// How long calls in flight may go on after the host asked the plugin to end. As long as a host usually waits
 /// before it kills; change it with [`Plugin::grace`].
@@ -37,9 +37,11 @@ pub struct Plugin {
     pub(crate) about: About,
     pub(crate) init: Init,
     pub(crate) refresh: Option<Arc<Refresh>>,
+    pub(crate) notifier: Notifier,
     pub(crate) grace: Duration,
     pub(crate) single_threaded: bool,
     pub(crate) logging: bool,
+    pub(crate) log_filter: &'static str,
 }
 
 /// What capabilities hold besides actions.
@@ -61,9 +63,11 @@ impl Plugin {
             about: About::default(),
             init: Init::default(),
             refresh: None,
+            notifier: Notifier::new(),
             grace: DEFAULT_GRACE,
             single_threaded: false,
             logging: true,
+            log_filter: "info",
         }
     }
 
@@ -114,12 +118,22 @@ impl Plugin {
 
     /// Answers the host's `RefreshCapabilities`: gives the whole new list of tools. Without it the method is
     /// UNIMPLEMENTED, which hosts take for "nothing changed".
+    ///
+    /// A plugin without a tool is asked for its list when the host first asks for capabilities, too: so what a plugin
+    /// offers may depend on its [config](Plugin::init).
     pub fn refresh<F, Fut>(mut self, tools: F) -> Self
     where
         F: Fn() -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Vec<Tool>, ToolError>> + Send + 'static,
     {
         self.refresh = Some(Arc::new(move || Box::pin(tools())));
+        self
+    }
+
+    /// Lets `notifier` tell the host when the plugin offers something else than before. Of use together with
+    /// [`refresh`](Plugin::refresh), which gives the new tools.
+    pub fn notifier(mut self, notifier: Notifier) -> Self {
+        self.notifier = notifier;
         self
     }
 
@@ -159,6 +173,13 @@ impl Plugin {
     /// levels the host keeps, unless the plugin set a subscriber of its own.
     pub fn without_logging(mut self) -> Self {
         self.logging = false;
+        self
+    }
+
+    /// Which `tracing` events are logged where `TALON_LOG` does not say it, in the same words; `info` otherwise. For plugins
+    /// whose libraries log more than an operator wants to read.
+    pub fn log_filter(mut self, filter: &'static str) -> Self {
+        self.log_filter = filter;
         self
     }
 

@@ -56,6 +56,14 @@ pub(crate) struct Field {
     pub(crate) parameter: Parameter,
 }
 
+impl Field {
+    /// A field that is described on the wire already.
+    pub(crate) fn of(parameter: Parameter) -> Self {
+        let kind = if parameter.r#type.is_empty() { Kind::String } else { Kind::of_word(&parameter.r#type) };
+        Self { kind, parameter }
+    }
+}
+
 /// The fields of `A`, in the order of its declaration.
 ///
 /// # Errors

@@ -45,6 +45,8 @@ pub struct Tool {
     read_only: bool,
     user_only: bool,
     always_include: bool,
+    destructive: Option<bool>,
+    output_schema: String,
     handler: Arc<Handler>,
     /// Why it cannot be served; builders do not fail, `Plugin::check` and `serve` do.
     defect: Option<String>,
@@ -84,8 +86,38 @@ impl Tool {
             read_only: false,
             user_only: false,
             always_include: false,
+            destructive: None,
+            output_schema: String::new(),
             handler: Arc::new(handler),
             defect,
+        }
+    }
+
+    /// A tool that is described by data instead of types: for plugins that learn only at run time what they offer, such as
+    /// bridges to other protocols. The function gets the arguments as they are on the wire, by name; those that `action`
+    /// does not declare are refused before, as everywhere.
+    pub fn dynamic<F, Fut>(action: Action, function: F) -> Self
+    where
+        F: Fn(BTreeMap<String, String>, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output: IntoToolResult> + Send + 'static,
+    {
+        let fields = action.parameters.into_iter().map(Field::of);
+        let handler = move |args, cx| -> Answer {
+            let answer = function(args, cx);
+            Box::pin(async move { answer.await.into_tool_result() })
+        };
+        Self {
+            name: action.name,
+            description: action.description,
+            fields: fields.collect(),
+            inject: action.inject_context_args,
+            read_only: action.read_only,
+            user_only: action.user_only,
+            always_include: action.always_include,
+            destructive: action.destructive,
+            output_schema: action.output_schema,
+            handler: Arc::new(handler),
+            defect: None,
         }
     }
 
@@ -93,6 +125,20 @@ impl Tool {
     #[must_use]
     pub fn read_only(mut self) -> Self {
         self.read_only = true;
+        self
+    }
+
+    /// Declares whether the action may destroy what is there; hosts may ask a person first.
+    #[must_use]
+    pub fn destructive(mut self, destructive: bool) -> Self {
+        self.destructive = Some(destructive);
+        self
+    }
+
+    /// Declares the JSON Schema of the structured part of its answers, for hosts that pass it on.
+    #[must_use]
+    pub fn output_schema(mut self, schema: &serde_json::Value) -> Self {
+        self.output_schema = schema.to_string();
         self
     }
 
@@ -136,6 +182,8 @@ impl Tool {
             inject_context_args: self.inject.clone(),
             always_include: self.always_include,
             read_only: self.read_only,
+            destructive: self.destructive,
+            output_schema: self.output_schema.clone(),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use talon_sdk::testing::{Call, MemoryState, call};
+use talon_sdk::testing::{Call, MemoryState, ProgressLog, call};
 use talon_sdk::{Context, Output, Plugin, ToolError};
 
 struct Config {
@@ -144,4 +144,24 @@ async fn state_lasts_between_calls() {
 async fn a_deadline_ends_a_call() {
     let error = Call::new(never()).timeout(Duration::from_secs(5)).run().await.expect_err("times out");
     assert_eq!(error.message(), "the deadline passed");
+}
+
+/// Tells how far it is.
+#[talon_sdk::tool]
+async fn climb(cx: Context) -> Result<(), ToolError> {
+    for step in 0_u8..3 {
+        cx.progress(step.into(), Some(2.0), &format!("step {step}\nand a second line"));
+    }
+    cx.progress(f64::INFINITY, None, "");
+    Ok(())
+}
+
+#[tokio::test]
+async fn progress_is_collected() {
+    let log = ProgressLog::new();
+    Call::new(climb()).progress(&log).run().await.expect("climbs");
+    let told = log.told();
+    assert_eq!(told.iter().map(|p| p.progress).collect::<Vec<_>>(), [0.0, 1.0, 2.0]);
+    assert_eq!((told[2].total, told[2].message.as_str()), (Some(2.0), "step 2"));
+    call(climb(), json!({})).await.expect("nobody has to listen");
 }

@@ -3,6 +3,7 @@
 mod drain;
 mod handshake;
 mod listen;
+mod notices;
 mod router;
 mod server;
 mod service;
@@ -139,7 +140,7 @@ impl Plugin {
             return Err(self.not_a_plugin());
         }
         if self.logging {
-            logging::install();
+            logging::install(self.log_filter);
         }
         handshake::compare_versions(env(VERSIONS_ENV));
         let listening = listen::listen(env)?;

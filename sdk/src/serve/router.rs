@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use talon_proto::goplugin::grpc_controller_server::GrpcControllerServer;
+use talon_proto::notices::notices_server::NoticesServer;
 use talon_proto::plugin::plugin_service_server::PluginServiceServer;
 use tonic::Status;
 use tonic::body::Body;
@@ -14,11 +15,13 @@ use tonic_health::pb::health_server::{Health, HealthServer};
 use tower::Service;
 
 use super::drain::Controller;
+use super::notices::NoticesService;
 use super::service::Wire;
 
 /// All that a plugin serves.
 pub(super) struct Router<H> {
     pub(super) plugin: PluginServiceServer<Wire>,
+    pub(super) notices: NoticesServer<NoticesService>,
     pub(super) controller: GrpcControllerServer<Controller>,
     pub(super) health: HealthServer<H>,
 }
@@ -26,7 +29,12 @@ pub(super) struct Router<H> {
 /// By hand, because a derive would ask `H` to be `Clone` too.
 impl<H> Clone for Router<H> {
     fn clone(&self) -> Self {
-        Self { plugin: self.plugin.clone(), controller: self.controller.clone(), health: self.health.clone() }
+        Self {
+            plugin: self.plugin.clone(),
+            notices: self.notices.clone(),
+            controller: self.controller.clone(),
+            health: self.health.clone(),
+        }
     }
 }
 
@@ -46,6 +54,7 @@ impl<H: Health> Service<Request<Body>> for Router<H> {
             path.strip_prefix('/').and_then(|path| path.split_once('/')).map(|(service, _)| service);
         match service {
             Some(<PluginServiceServer<Wire> as NamedService>::NAME) => self.plugin.call(request),
+            Some(<NoticesServer<NoticesService> as NamedService>::NAME) => self.notices.call(request),
             Some(<HealthServer<H> as NamedService>::NAME) => self.health.call(request),
             Some(<GrpcControllerServer<Controller> as NamedService>::NAME) => self.controller.call(request),
             _ => Box::pin(async { Ok(Status::unimplemented("no such service").into_http()) }),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use talon_proto::HEALTH_SERVICE;
 use talon_proto::goplugin::grpc_controller_server::GrpcControllerServer;
+use talon_proto::notices::notices_server::NoticesServer;
 use talon_proto::plugin::plugin_service_server::PluginServiceServer;
 use tokio::net::UnixListener;
 use tokio_stream::wrappers::UnixListenerStream;
@@ -13,6 +14,7 @@ use tonic_health::ServingStatus;
 
 use super::ServeError;
 use super::drain::{Controller, StopSignals};
+use super::notices::NoticesService;
 use super::router::Router;
 use super::service::Wire;
 use crate::Plugin;
@@ -63,8 +65,10 @@ pub(super) async fn run_until(
     for service in [HEALTH_SERVICE, ""] {
         health_reporter.set_service_status(service, ServingStatus::Serving).await;
     }
+    let notices = NoticesService { board: plugin.notifier.board.clone(), stop: stop.clone() };
     let router = Router {
         plugin: PluginServiceServer::new(Wire::new(plugin)).max_decoding_message_size(MAX_REQUEST_BYTES),
+        notices: NoticesServer::new(notices),
         controller: GrpcControllerServer::new(Controller { stop: stop.clone() }),
         health,
     };

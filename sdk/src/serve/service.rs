@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::dispatch;
+use crate::notices::Board;
 use crate::plugin::{About, Defects, Plugin, Refresh, check_tools};
 use crate::settings::{Init, Settings};
 use crate::state::{SOCKET_ENV, StateSource};
@@ -26,6 +27,7 @@ pub(super) struct Wire {
     init: Init,
     refresh: Option<Arc<Refresh>>,
     state: StateSource,
+    board: Arc<Board>,
     /// Replaced whole, so that a call in flight keeps what it started with.
     tools: RwLock<Arc<[Tool]>>,
     settings: RwLock<Arc<Settings>>,
@@ -41,6 +43,7 @@ impl Wire {
             state: StateSource::from_env(
                 std::env::var_os(SOCKET_ENV).filter(|v| !v.is_empty()).map(Into::into),
             ),
+            board: plugin.notifier.board,
             tools: RwLock::new(plugin.tools.into()),
             settings: RwLock::default(),
         }
@@ -79,12 +82,15 @@ impl PluginService for Wire {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let tools = current(&self.tools);
         let settings = current(&self.settings);
-        let answer =
-            dispatch::execute(&tools, request.into_inner(), deadline, settings, self.state.clone()).await?;
+        let host = dispatch::Host { settings, state: self.state.clone(), board: self.board.clone() };
+        let answer = dispatch::execute(&tools, request.into_inner(), deadline, host).await?;
         Ok(Response::new(answer))
     }
 
-    async fn capabilities(&self, _: Request<()>) -> Result<Response<PluginCapabilities>, Status> {
+    async fn capabilities(&self, request: Request<()>) -> Result<Response<PluginCapabilities>, Status> {
+        if self.refresh.is_some() && current(&self.tools).is_empty() {
+            return self.refresh_capabilities(request).await;
+        }
         Ok(Response::new(self.about.capabilities(&self.name, &current(&self.tools))))
     }
 

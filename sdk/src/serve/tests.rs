@@ -6,18 +6,21 @@ use std::time::Duration;
 use hyper_util::rt::TokioIo;
 use talon_proto::goplugin::Empty;
 use talon_proto::goplugin::grpc_controller_client::GrpcControllerClient;
+use talon_proto::notices::notice::Kind;
+use talon_proto::notices::notices_client::NoticesClient;
+use talon_proto::notices::{ListenRequest, Notice};
 use talon_proto::plugin::plugin_service_client::PluginServiceClient;
 use talon_proto::plugin::{HostMessage, PluginInitRequest, ToolCallRequest};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::{Channel, Endpoint};
-use tonic::{Code, Request};
+use tonic::{Code, Request, Streaming};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 
 use super::{ServeError, server};
-use crate::{Context, Plugin, Tool, ToolError};
+use crate::{Context, Notifier, Plugin, Tool, ToolError};
 
 struct Served {
     _dir: tempfile::TempDir,
@@ -257,4 +260,49 @@ async fn requests_of_many_megabytes_arrive() {
     let mut request = call("len");
     request.args.insert("text".to_owned(), "x".repeat(33 << 20));
     assert_eq!(served.plugin().execute(request).await.expect_err("too large").code(), Code::OutOfRange);
+}
+
+async fn listen(served: &Served) -> Streaming<Notice> {
+    let listening = NoticesClient::new(served.channel.clone()).listen(ListenRequest {}).await;
+    listening.expect("listens").into_inner()
+}
+
+#[tokio::test]
+async fn who_listens_hears_progress_and_changes() {
+    let notifier = Notifier::new();
+    let tool = Tool::new("long", "Tells how far it is.", |(): (), cx: Context| async move {
+        for step in 1..=1000 {
+            cx.progress(f64::from(step), Some(1000.0), "a step");
+        }
+        cx.progress(f64::NAN, None, "no amount");
+        Ok::<_, ToolError>("done")
+    });
+    let served = serve(Plugin::new("p").tool(tool).notifier(notifier.clone())).await;
+    assert_eq!(
+        served.plugin().execute(call("long")).await.expect("nobody has to listen").into_inner().content,
+        "done"
+    );
+    notifier.capabilities_changed();
+    let mut notices = listen(&served).await;
+    let changed = notices.message().await.expect("tells").expect("a notice").kind;
+    assert!(matches!(changed, Some(Kind::CapabilitiesChanged(_))), "{changed:?}");
+    served.plugin().execute(call("long")).await.expect("answers");
+    let last = loop {
+        match notices.message().await.expect("tells").expect("a notice").kind {
+            Some(Kind::Progress(progress)) if progress.progress == 1000.0 => break progress,
+            Some(Kind::Progress(_)) => {}
+            other => panic!("no progress: {other:?}"),
+        }
+    };
+    assert_eq!((last.call_id.as_str(), last.total, last.message.as_str()), ("c1", Some(1000.0), "a step"));
+}
+
+#[tokio::test]
+async fn a_listener_does_not_keep_a_plugin_from_ending() {
+    let served = serve(Plugin::new("p").tool(quick())).await;
+    let mut notices = listen(&served).await;
+    served.stop.cancel();
+    assert_eq!(notices.message().await.expect("ends well"), None);
+    drop(served.channel);
+    served.server.await.expect("joined").expect("ended well");
 }

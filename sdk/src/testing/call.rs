@@ -9,7 +9,8 @@ use talon_proto::plugin::CredentialHeader;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{MemoryState, to_text};
+use super::{MemoryState, ProgressLog, to_text};
+use crate::context::ProgressTo;
 use crate::settings::Settings;
 use crate::state::StateSource;
 use crate::{Output, Tool, ToolError, context};
@@ -48,6 +49,7 @@ impl Call {
             credentials: HashMap::new(),
             settings: Arc::default(),
             state: StateSource::from_env(None),
+            progress: ProgressTo::Nobody,
         };
         Self { tool, args: json!({}), call, settings: Settings::after_init(), timeout: None }
     }
@@ -80,6 +82,12 @@ impl Call {
     /// Gives the tool this state.
     pub fn state(mut self, state: &MemoryState) -> Self {
         self.call.state = StateSource::Memory(state.shared());
+        self
+    }
+
+    /// Collects what the tool tells of its progress.
+    pub fn progress(mut self, log: &ProgressLog) -> Self {
+        self.call.progress = ProgressTo::Log(log.clone());
         self
     }
 

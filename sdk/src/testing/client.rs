@@ -8,6 +8,8 @@ use serde_json::Value;
 use talon_proto::HEALTH_SERVICE;
 use talon_proto::goplugin::Empty;
 use talon_proto::goplugin::grpc_controller_client::GrpcControllerClient;
+use talon_proto::notices::ListenRequest;
+use talon_proto::notices::notices_client::NoticesClient;
 use talon_proto::plugin::plugin_service_client::PluginServiceClient;
 use talon_proto::plugin::{PluginCapabilities, PluginInitRequest, ToolCallRequest, ToolResultResponse};
 use tokio::net::UnixStream;
@@ -16,6 +18,8 @@ use tonic::{Code, Request, Status};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
+
+use super::Notices;
 
 /// The largest answer that is read; what real hosts read.
 const MAX_ANSWER_BYTES: usize = 8 << 20;
@@ -102,6 +106,11 @@ impl Client {
             Err(status) if status.code() == Code::Unimplemented => Ok(None),
             Err(status) => Err(status),
         }
+    }
+
+    pub(super) async fn listen(&self) -> Result<Notices, Status> {
+        let stream = NoticesClient::new(self.channel.clone()).listen(ListenRequest {}).await?;
+        Ok(Notices::new(stream.into_inner()))
     }
 
     pub(super) async fn execute(

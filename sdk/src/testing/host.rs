@@ -17,7 +17,7 @@ use tonic::Status;
 
 use super::client::{Client, accept};
 use super::launch::{LaunchError, PrivateDir, Process, launch};
-use super::{Answer, CallError, MemoryState, to_text};
+use super::{Answer, CallError, MemoryState, Notices, to_text};
 use crate::state::SOCKET_ENV;
 
 /// How long a plugin may take to its handshake line, unless [`Builder::start_timeout`] says otherwise. Generous,
@@ -200,6 +200,14 @@ impl Host {
     /// The gRPC status.
     pub async fn refresh_capabilities(&self) -> Result<Option<PluginCapabilities>, Status> {
         self.client.refresh().await
+    }
+
+    /// Listens to what the plugin tells unasked, from now on; whoever listened before hears no more.
+    ///
+    /// # Errors
+    /// The gRPC status; UNIMPLEMENTED when the plugin tells nothing.
+    pub async fn listen(&self) -> Result<Notices, Status> {
+        self.client.listen().await
     }
 
     /// Sends new settings.

@@ -2,7 +2,7 @@
 //!
 //! [`call`] runs one tool in the test's own process: the arguments travel as text and are read as on the wire, so
 //! a test sees what a caller would. [`Call`] sets what [`call`] leaves out: settings, injected values,
-//! credentials, state, a deadline.
+//! credentials, state, a deadline, and collects its progress.
 //!
 //! [`Host`] launches a plugin binary as a host does and calls it over its socket. It guards nothing and jails
 //! nothing; `talon exec PATH ACTION` does.
@@ -33,12 +33,14 @@ mod call;
 mod client;
 mod host;
 mod launch;
+mod notices;
 mod state;
 
 pub use call::{Call, call};
 pub use client::{Answer, CallError};
 pub use host::{Builder, Host};
 pub use launch::LaunchError;
+pub use notices::{Notice, Notices, Progress, ProgressLog};
 pub use state::MemoryState;
 
 use std::collections::BTreeMap;
