@@ -9,11 +9,15 @@
 //! | [`Prompt`] | how long a connection may be silent before its first words |
 //! | [`Held`] | what answers hold that nobody takes: each keeps its place until then |
 //! | [`Throttle`] | log lines about the same mischief |
+//!
+//! And for its clients, [`trusted`]: whether who listens is who they mean.
 
 mod held;
 mod prompt;
 mod throttle;
+mod trusted;
 
 pub use held::Held;
 pub use prompt::{FIRST_WORDS_WAIT, Prompt};
 pub use throttle::Throttle;
+pub use trusted::{Stranger, trusted};

@@ -18,7 +18,7 @@ pub const MAX_PARAMETERS: usize = 256;
 pub const MAX_PARAMETER_NAME_BYTES: usize = 128;
 /// The longest description, of a plugin, an action or a parameter, in bytes.
 pub const MAX_DESCRIPTION_BYTES: usize = 16 << 10;
-/// The longest JSON Schema fragment of one parameter, in bytes.
+/// The longest JSON Schema fragment of one parameter, or schema of an action's answers, in bytes.
 pub const MAX_SCHEMA_BYTES: usize = 64 << 10;
 /// The most glossary entries and knowledge articles, each.
 pub const MAX_KNOWLEDGE_ENTRIES: usize = 4096;
@@ -169,6 +169,7 @@ fn not_decodable(error: &prost::DecodeError) -> CapabilityError {
 fn check_action(action: &Action) -> Result<(), CapabilityError> {
     check_name("action", &action.name)?;
     at_most("an action's description", action.description.len(), MAX_DESCRIPTION_BYTES)?;
+    at_most("an action's output schema", action.output_schema.len(), MAX_SCHEMA_BYTES)?;
     at_most("a number of parameters", action.parameters.len(), MAX_PARAMETERS)?;
     at_most("a number of context arguments", action.inject_context_args.len(), MAX_PARAMETERS)?;
     for name in &action.inject_context_args {

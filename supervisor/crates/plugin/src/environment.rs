@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
+use crate::bridge::{Bridge, URL_VARIABLE};
 use crate::egress::SOCKET_VARIABLE;
 use crate::rundir::PrivateDir;
-use crate::spec::PluginSpec;
+use crate::spec::{Cookie, PluginSpec};
 use crate::state_sockets;
 
 /// What plugins get from the supervisor's environment unless the operator says otherwise: how to find programs,
@@ -94,19 +95,20 @@ pub(super) fn build(
     dir: &PrivateDir,
     instance: u32,
     sockets: Sockets,
+    client_cert: Option<&str>,
 ) -> Vec<(OsString, OsString)> {
     let mut env = inherited(allow_list);
     env.insert("HOME".into(), dir.home_dir().into());
-    for (name, value) in &spec.env {
-        if !is_reserved(name, &spec.cookie.key) {
-            env.insert(name.into(), value.into());
-        }
-    }
+    env.extend(spec.env.iter().map(|(name, value)| (name.into(), value.into())));
     let versions = spec.app_versions.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    // Whoever said it: our own environment may be that of a plugin, where Talon is started by another host.
     // PLUGIN_MULTIPLEX_GRPC is never set, to whatever value: programs that find it speak yamux.
-    env.remove(OsStr::new("PLUGIN_MULTIPLEX_GRPC"));
-    for name in RESERVED {
-        env.remove(OsStr::new(name));
+    env.retain(|name, _| !name.to_str().is_some_and(|name| is_reserved(name, &spec.cookie.key)));
+    if let Some(certificate) = client_cert {
+        env.insert("PLUGIN_CLIENT_CERT".into(), certificate.into());
+    }
+    if let Some(url) = &spec.url {
+        env.insert(URL_VARIABLE.into(), url.into());
     }
     if sockets.listens {
         env.insert(LISTEN_VARIABLE.into(), "0".into());
@@ -117,8 +119,10 @@ pub(super) fn build(
     if sockets.state {
         env.insert(state_sockets::SOCKET_VARIABLE.into(), dir.state_path().into());
     }
+    // A bridge is built with our SDK, whatever the program behind it would insist on.
+    let cookie = if Bridge::of(spec.dialect).is_some() { Cookie::default() } else { spec.cookie.clone() };
     let ours: [(&str, OsString); 9] = [
-        (&spec.cookie.key, (&spec.cookie.value).into()),
+        (&cookie.key, (&cookie.value).into()),
         ("PLUGIN_PROTOCOL_VERSIONS", versions.into()),
         ("PLUGIN_UNIX_SOCKET_DIR", dir.socket_dir().into()),
         ("PLUGIN_MIN_PORT", PORTS.0.into()),
@@ -185,7 +189,7 @@ mod tests {
             proxied: spec.sandbox.network == NetworkAccess::Proxy,
             state: spec.dialect == Dialect::OpenTalon,
         };
-        let env = build(spec, &allow_list, &private, 2, sockets);
+        let env = build(spec, &allow_list, &private, 2, sockets, None);
         env.into_iter().map(|(k, v)| (k.into_string().unwrap(), v.into_string().unwrap())).collect()
     }
 
@@ -225,6 +229,17 @@ mod tests {
     }
 
     #[test]
+    fn a_bridge_finds_the_address_of_its_server_here_and_not_on_its_command_line() {
+        let mut spec = spec();
+        assert!(!built(&spec, &["*"]).contains_key(URL_VARIABLE));
+        let url = "https://mcp.example.org/?key=s3cret";
+        (spec.dialect, spec.url) = (Dialect::Mcp, Some(url.to_owned()));
+        assert_eq!(built(&spec, &["PATH"])[URL_VARIABLE], url);
+        let args = Bridge::Mcp.args(&spec, OsString::new());
+        assert!(args.iter().all(|arg| !arg.to_string_lossy().contains("s3cret")), "{args:?}");
+    }
+
+    #[test]
     fn only_whose_key_values_are_served_is_told_where() {
         let mut spec = spec();
         let variable = state_sockets::SOCKET_VARIABLE;
@@ -248,6 +263,17 @@ mod tests {
     }
 
     #[test]
+    fn a_bridge_gets_the_cookie_that_it_knows() {
+        let mut spec = spec();
+        spec.cookie = Cookie { key: "THEIRS".to_owned(), value: "x".to_owned() };
+        assert_eq!(built(&spec, &[])["THEIRS"], "x");
+        spec.dialect = Dialect::Mcp;
+        let env = built(&spec, &[]);
+        assert_eq!(env[&Cookie::default().key], Cookie::default().value);
+        assert!(!env.contains_key("THEIRS"));
+    }
+
+    #[test]
     fn a_star_stands_for_any_ending() {
         let list = ["LC_*".to_owned(), "TZ".to_owned()];
         for (name, allowed) in
@@ -264,12 +290,15 @@ mod tests {
         for (name, value) in [("PATH", "/x"), ("HOME", "/y"), ("LOG", "debug"), ("TMPDIR", "/z")] {
             spec.env.insert(name.to_owned(), value.to_owned());
         }
-        spec.env.insert("PLUGIN_MULTIPLEX_GRPC".to_owned(), "true".to_owned());
+        for name in ["PLUGIN_MULTIPLEX_GRPC", "PLUGIN_CLIENT_CERT"] {
+            spec.env.insert(name.to_owned(), "true".to_owned());
+        }
         let env = built(&spec, &["PLUGIN_*"]);
         assert_eq!((env["PATH"].as_str(), env["HOME"].as_str(), env["LOG"].as_str()), ("/x", "/y", "debug"));
         assert_ne!(env["TMPDIR"], "/z");
         assert_eq!(env["PLUGIN_PROTOCOL_VERSIONS"], "1,3");
         assert!(!env.contains_key("PLUGIN_MULTIPLEX_GRPC"));
+        assert!(!env.contains_key("PLUGIN_CLIENT_CERT"));
         assert!(check(&spec).is_err());
     }
 }

@@ -30,6 +30,10 @@ pub enum EventKind {
     HealthFailed,
     /// What a plugin offers is known for the first time, or changed: `actions`.
     CapabilitiesChanged,
+    /// How far a call has come, as its plugin tells it: `call_id`, `action`, `progress`, `total`.
+    CallProgress,
+    /// What a plugin declares of an action is not what was approved: `action`, `what`.
+    ToolsChanged,
     /// A plugin was refused.
     Refused,
     /// A plugin's answers held too much control syntax; told by the door: `neutralised`.
@@ -50,6 +54,8 @@ impl EventKind {
             Self::PluginExited => "plugin_exited",
             Self::HealthFailed => "health_failed",
             Self::CapabilitiesChanged => "capabilities_changed",
+            Self::CallProgress => "call_progress",
+            Self::ToolsChanged => "tools_changed",
             Self::Refused => "refused",
             Self::Quarantined => "quarantined",
             Self::LogLinesDropped => "log_lines_dropped",

@@ -19,6 +19,44 @@ pub struct ExecuteRequest {
     /// call waited elsewhere is not held against the plugin either, or callers could kill it by queueing: it is
     /// given this time, from when it gets the call, before it is judged.
     pub configured_timeout: Option<Duration>,
+    /// Who hears how far it is.
+    pub follower: Option<Follower>,
+}
+
+/// How far a call has come, as its plugin told it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Progress {
+    /// Finite and not negative; in a unit of the plugin's own.
+    pub progress: f64,
+    /// Of how much, if the plugin knows.
+    pub total: Option<f64>,
+    /// One line for people, at most [`MAX_PROGRESS_MESSAGE_BYTES`].
+    pub message: Sanitized,
+}
+
+/// The longest message of a call's progress, in bytes; what `talon.plugin.v1` promises to keep.
+pub const MAX_PROGRESS_MESSAGE_BYTES: usize = 1024;
+
+/// Hears how far a call has come. It is called while the plugin's notices are read, so it must not wait for anything.
+#[derive(Clone)]
+pub struct Follower(Arc<dyn Fn(&Progress) + Send + Sync>);
+
+impl Follower {
+    /// One that calls `hear`.
+    #[must_use]
+    pub fn new(hear: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(hear))
+    }
+
+    pub(crate) fn hear(&self, progress: &Progress) {
+        (self.0)(progress);
+    }
+}
+
+impl std::fmt::Debug for Follower {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Follower").finish_non_exhaustive()
+    }
 }
 
 /// How many characters of a plugin's own error message are kept: enough for a sentence or two, and little

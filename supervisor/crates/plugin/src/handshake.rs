@@ -11,6 +11,7 @@ use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
+use crate::bridge::Bridge;
 use crate::spec::Dialect;
 use talon_sanitize::{Raw, Sanitized};
 
@@ -119,15 +120,6 @@ pub enum HandshakeError {
     },
 }
 
-/// The dialect's name as the configuration spells it.
-pub(crate) fn dialect_name(dialect: Dialect) -> &'static str {
-    match dialect {
-        Dialect::Auto => "auto",
-        Dialect::GoPlugin => "go-plugin",
-        Dialect::OpenTalon => "opentalon",
-    }
-}
-
 fn list(versions: &[u32]) -> String {
     versions.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }
@@ -162,8 +154,10 @@ pub fn parse(line: &str, expected: Dialect, offered: &[u32]) -> Result<Handshake
         number if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => Dialect::GoPlugin,
         _ => return Err(malformed("its second field is neither a version nor unix or tcp")),
     };
+    // A bridge is built with our SDK, whatever stands behind it.
+    let expected = if Bridge::of(expected).is_some() { Dialect::GoPlugin } else { expected };
     if expected != Dialect::Auto && expected != found {
-        let (found, expected) = (dialect_name(found), dialect_name(expected));
+        let (found, expected) = (found.as_str(), expected.as_str());
         return Err(HandshakeError::WrongDialect { found, expected });
     }
     if found == Dialect::OpenTalon { opentalon(rest, malformed) } else { go_plugin(rest, offered, malformed) }
@@ -272,7 +266,7 @@ fn address(
 /// For logs: `go-plugin, app version 1, unix:/…/plugin123`.
 impl std::fmt::Display for Handshake {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(dialect_name(self.dialect))?;
+        f.write_str(self.dialect.as_str())?;
         if let Some(version) = self.app_version {
             write!(f, ", application protocol {version}")?;
         }

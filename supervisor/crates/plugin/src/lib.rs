@@ -10,6 +10,8 @@
 //! Beside the plugins run services ([`service`]): programs of our own, started and jailed by the same launcher, which hands
 //! on what no plugin may have, such as the sockets behind which plugins find their key-values ([`state_sockets`]).
 
+mod approved;
+mod bridge;
 pub mod capability;
 mod client;
 mod common;
@@ -23,6 +25,8 @@ pub mod entry;
 mod environment;
 pub mod events;
 mod execute;
+mod followed;
+pub mod grant;
 pub mod handshake;
 mod identity;
 mod instances;
@@ -31,8 +35,10 @@ mod lifecycle;
 mod live;
 pub mod logs;
 pub mod name;
+mod notices;
 mod overdue;
 mod plugin;
+pub mod probe;
 mod profile;
 mod registry;
 mod rundir;
@@ -47,15 +53,20 @@ mod stdio;
 pub mod units;
 mod view;
 
+pub use approved::PLUGIN_TEXTS;
+pub use bridge::Bridges;
 pub use capability::Capability;
 pub use environment::DEFAULT_ENV_ALLOW_LIST;
 pub use events::{Event, EventKind, Events, NewEvent};
-pub use execute::{ExecuteError, ExecuteRequest, MAX_STATUS_MESSAGE_CHARS};
+pub use execute::{
+    ExecuteError, ExecuteRequest, Follower, MAX_PROGRESS_MESSAGE_BYTES, MAX_STATUS_MESSAGE_CHARS, Progress,
+};
+pub use grant::ActionPattern;
 pub use instances::{Executor, MAX_WAITING_CALLS};
 pub use lifecycle::{Desired, State};
 pub use logs::{Level, LogLine, LogTail, Stream};
 pub use name::PluginName;
-pub use plugin::{OperateError, Plugin};
+pub use plugin::{ApproveFailure, Offered, OperateError, Plugin};
 pub use registry::{MAX_PLUGINS, RegisterError, Registry};
 pub use service::{Home, Link, Service, ServiceSpec, ServiceStatus};
 pub use settings::{LogLimits, Settings, SetupError, default_start_concurrency};

@@ -1,7 +1,7 @@
 //! One process that takes calls: its client, the calls in flight, and the word that ends them all at once.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -10,7 +10,9 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::execute::Progress;
 use crate::execute::{ExecuteError, ExecuteRequest};
+use crate::followed::{Followed, News};
 use crate::lifecycle::event::CallsEnd;
 use crate::overdue::{Overdue, Watched};
 use crate::seam::{Sent, Wire};
@@ -30,6 +32,8 @@ pub(crate) struct Live {
     ended: CancellationToken,
     how: OnceLock<CallsEnd>,
     generation: u64,
+    /// Whether anybody reads what the process tells of its calls; nothing is kept for it otherwise.
+    heard: AtomicBool,
     /// Where calls go whose deadline passed; `None` lets go of them at once.
     overdue: Option<mpsc::Sender<Overdue>>,
 }
@@ -37,8 +41,16 @@ pub(crate) struct Live {
 struct Calls {
     open: bool,
     next_ticket: u64,
-    /// By ticket: until when each call in flight may take. Bounded by the guard's admission layer.
-    deadlines: BTreeMap<u64, Option<Instant>>,
+    /// By ticket. Bounded by the guard's admission layer.
+    flights: BTreeMap<u64, Flight>,
+}
+
+/// What is known of one call in flight.
+struct Flight {
+    /// Until when it may take.
+    deadline: Option<Instant>,
+    /// Once it is on its way to a process that tells how far its calls are.
+    followed: Option<Followed>,
 }
 
 impl Live {
@@ -49,12 +61,13 @@ impl Live {
     ) -> Self {
         Self {
             client,
-            calls: Mutex::new(Calls { open: true, next_ticket: 0, deadlines: BTreeMap::new() }),
+            calls: Mutex::new(Calls { open: true, next_ticket: 0, flights: BTreeMap::new() }),
             idle: Notify::new(),
             answered: AtomicU64::new(0),
             ended: CancellationToken::new(),
             how: OnceLock::new(),
             generation,
+            heard: AtomicBool::new(false),
             overdue,
         }
     }
@@ -67,7 +80,7 @@ impl Live {
         }
         let ticket = calls.next_ticket;
         calls.next_ticket += 1;
-        calls.deadlines.insert(ticket, deadline);
+        calls.flights.insert(ticket, Flight { deadline, followed: None });
         Some(InFlight { live: self.clone(), ticket })
     }
 
@@ -98,17 +111,41 @@ impl Live {
     }
 
     pub(crate) fn in_flight(&self) -> usize {
-        self.calls().deadlines.len()
+        self.calls().flights.len()
     }
 
     /// The latest deadline of the calls in flight. A call without one excuses nobody: nothing would end it.
     pub(crate) fn busy_until(&self) -> Option<Instant> {
-        self.calls().deadlines.values().flatten().max().copied()
+        self.calls().flights.values().filter_map(|flight| flight.deadline).max()
     }
 
     /// Whether a call was answered since this was last asked.
     pub(crate) fn take_answered(&self) -> bool {
         self.answered.swap(0, Ordering::Relaxed) > 0
+    }
+
+    /// Whether calls are known by their ids from here on, so that what the process tells of them finds them.
+    pub(crate) fn hear(&self, heard: bool) {
+        self.heard.store(heard, Ordering::Relaxed);
+    }
+
+    /// Takes how far a call has come, if it is in flight here: a process tells of its own calls alone. What is to be told
+    /// now is given back; what comes too soon after what was told before waits for [`Live::due`].
+    pub(crate) fn progress(&self, call_id: &str, progress: Progress) -> Option<News> {
+        let mut calls = self.calls();
+        let mut followed = calls.flights.values_mut().filter_map(|flight| flight.followed.as_mut());
+        followed.find(|followed| followed.is(call_id))?.take(progress, Instant::now())
+    }
+
+    /// What had to wait and is due now, and when to look again.
+    pub(crate) fn due(&self) -> (Vec<News>, Option<Instant>) {
+        let (now, mut news, mut next) = (Instant::now(), Vec::new(), None);
+        let mut calls = self.calls();
+        for followed in calls.flights.values_mut().filter_map(|flight| flight.followed.as_mut()) {
+            news.extend(followed.due(now));
+            next = [next, followed.next_due()].into_iter().flatten().min();
+        }
+        (news, next)
     }
 
     fn calls(&self) -> MutexGuard<'_, Calls> {
@@ -140,8 +177,13 @@ impl InFlight {
         request: &ExecuteRequest,
         max_message_bytes: usize,
     ) -> Result<Bytes, ExecuteError> {
-        let ExecuteRequest { message, deadline, configured_timeout } = request;
+        let ExecuteRequest { message, deadline, configured_timeout, follower } = request;
         let live = &self.live;
+        if live.heard.load(Ordering::Relaxed)
+            && let Some(flight) = live.calls().flights.get_mut(&self.ticket)
+        {
+            flight.followed = Some(Followed::new(&message.id, &message.action, follower.clone()));
+        }
         let began = Instant::now();
         let Sent { answer, rest } = live.client.execute(message, *deadline, max_message_bytes);
         let mut watched = Watched::new(message, rest);
@@ -184,8 +226,8 @@ impl InFlight {
 impl Drop for InFlight {
     fn drop(&mut self) {
         let mut calls = self.live.calls();
-        calls.deadlines.remove(&self.ticket);
-        if calls.deadlines.is_empty() {
+        calls.flights.remove(&self.ticket);
+        if calls.flights.is_empty() {
             self.live.idle.notify_waiters();
         }
     }

@@ -1,5 +1,6 @@
 //! The handle on one plugin: what the operator may do with it, and what is known of it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use talon_sanitize::{Sanitized, inert};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
+use crate::approved::ApproveError;
 use crate::capability::Capability;
 use crate::common::Common;
 use crate::driver::{COMMAND_ROOM, Command, Driver};
@@ -22,7 +24,7 @@ use crate::spec::PluginSpec;
 
 /// How long a refresh of capabilities may take. They are a small message; a plugin that is busy for longer than
 /// this is asked again by whoever asked.
-const REFRESH_TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const REFRESH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Why an operation on a plugin did not succeed. The text ends with what to do next.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -44,6 +46,9 @@ pub enum OperateError {
         /// Which plugin.
         plugin: PluginName,
     },
+    /// Nothing was approved.
+    #[error(transparent)]
+    Approve(ApproveFailure),
     /// Its capabilities could not be read anew; what was known stays.
     #[error("the capabilities of {plugin} could not be read: {cause}; see `talon plugin logs {plugin}`")]
     Refresh {
@@ -52,6 +57,25 @@ pub enum OperateError {
         /// Why.
         cause: Sanitized,
     },
+}
+
+/// Why nothing was approved; only its text is of use to others.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error(transparent)]
+pub struct ApproveFailure(ApproveError);
+
+/// A declaration and how it stands to what was approved.
+#[derive(Debug, Clone)]
+pub struct Offered {
+    /// What the plugin declared.
+    pub capability: Arc<Capability>,
+    /// Its actions that are refused, because they are not what was approved.
+    pub withheld: Arc<BTreeSet<String>>,
+    /// Whether what it says of itself is left out for callers, for the same reason.
+    pub withheld_texts: bool,
+    /// A digest of all that an action declares, for each that is not what was approved; of the plugin's own texts under
+    /// [`PLUGIN_TEXTS`](crate::PLUGIN_TEXTS).
+    pub digests: BTreeMap<String, String>,
 }
 
 /// One plugin. Cheap to clone.
@@ -105,6 +129,35 @@ impl Plugin {
     #[must_use]
     pub fn capability(&self) -> Option<Arc<Capability>> {
         self.inner.common.capability.load_full()
+    }
+
+    /// What it declared last, together with what is refused of that; `None` before its first handshake. Read at once, because
+    /// what is refused of a later declaration says nothing about this one.
+    #[must_use]
+    pub fn offered(&self) -> Option<Offered> {
+        let standing = self.inner.common.approvals.standing();
+        let capability = standing.capability.clone()?;
+        Some(Offered {
+            capability,
+            withheld: standing.withheld.clone(),
+            withheld_texts: standing.withheld_texts,
+            digests: standing.digests.clone(),
+        })
+    }
+
+    /// Approves what these actions declare now, or what all of them do if none is named; gives those that were not approved
+    /// before. With [`Offered::digests`] of what somebody saw, no more than that.
+    ///
+    /// # Errors
+    /// [`OperateError::Approve`] if it declares no such action, or none at all yet, or the approval cannot be kept. Nothing is
+    /// approved then.
+    pub async fn approve(
+        &self,
+        actions: Vec<String>,
+        seen: BTreeMap<String, String>,
+    ) -> Result<Vec<String>, OperateError> {
+        let approved = self.inner.common.approve(actions, seen).await;
+        approved.map_err(|error| OperateError::Approve(ApproveFailure(error)))
     }
 
     /// Runs calls on it.

@@ -1,8 +1,9 @@
 //! All plugins of one supervisor, by their configured names.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
@@ -10,6 +11,7 @@ use futures_util::future::join_all;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::approved::{self, Approvals};
 use crate::capability::Capability;
 use crate::common::Common;
 use crate::declared::DeclaredNames;
@@ -23,8 +25,7 @@ use crate::plugin::Plugin;
 use crate::seam::Launch;
 use crate::service::{Link, Service, ServiceSpec};
 use crate::settings::{Settings, SetupError};
-use crate::spec::MAX_INSTANCES;
-use crate::spec::PluginSpec;
+use crate::spec::{ChangedTools, MAX_INSTANCES, PluginSpec};
 
 /// The most plugins of one supervisor: each has a task, a uid and a log, and a list that nobody can read helps
 /// nobody. More are refused when they are registered.
@@ -91,6 +92,8 @@ struct Inner {
     /// Services, for the end; none of them is a plugin.
     services: Mutex<Vec<Service>>,
     closing: AtomicBool,
+    /// Where approvals are kept; unset, they end with this registry.
+    approved: OnceLock<PathBuf>,
 }
 
 impl Registry {
@@ -119,8 +122,27 @@ impl Registry {
                 changes: watch::Sender::new(0),
                 services: Mutex::default(),
                 closing: AtomicBool::new(false),
+                approved: OnceLock::new(),
             }),
         }
+    }
+
+    /// Keeps what is approved of plugins' actions below the data directory, for those that are registered from now on. A
+    /// registry that is not told so, such as one for a single call, takes what it sees first for approved and forgets it.
+    /// Blocking.
+    ///
+    /// # Errors
+    /// [`SetupError`] if there is no place for it.
+    pub fn keep_approvals(&self) -> Result<(), SetupError> {
+        let data_dir = &self.inner.settings.data_dir;
+        let dir = approved::prepare(data_dir).map_err(|source| SetupError::Io {
+            what: "make the place for approvals in",
+            path: data_dir.clone(),
+            source,
+        })?;
+        // A second word is the same as the first.
+        let _ = self.inner.approved.set(dir);
+        Ok(())
     }
 
     /// Adds a plugin and, if it is enabled, starts it; returns without waiting for that.
@@ -145,6 +167,8 @@ impl Registry {
             return Err(RegisterError::TooMany { name });
         }
         inner.declared.add(&name);
+        let blocks = spec.changed_tools == ChangedTools::Block;
+        let approvals = Approvals::new(&name, blocks, inner.approved.get().cloned());
         let common = Arc::new(Common {
             pool: Arc::new(Pool::new(&spec)),
             spec: Arc::new(spec),
@@ -152,6 +176,8 @@ impl Registry {
             logs: LogSink::new(&name, &inner.settings, inner.events.clone()),
             events: inner.events.clone(),
             declared: inner.declared.clone(),
+            approvals,
+            declaring: Mutex::default(),
             changes: inner.changes.clone(),
         });
         let plugin = Plugin::spawn(&inner.launcher, common);

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+use talon_proto::notices::Notice;
 use talon_proto::plugin::ToolCallRequest;
 use talon_sanitize::Sanitized;
 use tokio::time::Instant;
@@ -97,6 +99,8 @@ pub(crate) trait Wire: Send + Sync + 'static {
         &self,
         timeout: Duration,
     ) -> BoxFuture<'_, Result<Option<Arc<Capability>>, Sanitized>>;
+    /// What the process tells unasked, from now on. It ends when the connection does. `None`: the plugin has no such service.
+    fn notices(&self) -> BoxFuture<'_, Option<BoxStream<'static, Notice>>>;
     /// Whether the plugin agreed to end itself.
     fn shutdown(&self, timeout: Duration) -> BoxFuture<'_, bool>;
 }

@@ -32,6 +32,10 @@ pub struct Snapshot {
     pub actions: usize,
     /// Deaths within the restart window over all instances, as of each one's last event.
     pub deaths: u32,
+    /// Actions that declare something else than what was approved.
+    pub changed_actions: Vec<String>,
+    /// What it says of itself is not what was approved.
+    pub changed_texts: bool,
     /// Protections that are not in force, or only by a weaker stand-in, each with its reason; of the last start.
     pub not_enforced: Vec<Sanitized>,
     /// What else an operator should know.
@@ -89,7 +93,9 @@ impl Snapshot {
         let reasons: Vec<Sanitized> = speaker.reason.iter().cloned().chain(worse).collect();
         let capability = common.capability.load();
         let left_out = capability.iter().flat_map(|capability| capability.left_out.iter().cloned());
+        let standing = common.approvals.standing();
         let notes = common.declared.note(&common.spec.name).into_iter().chain(left_out);
+        let notes = notes.chain(standing.problem.clone());
         let last_start = views.iter().rev().find_map(|view| view.last_start.clone());
         let instances: Vec<InstanceSnapshot> = pool
             .slots
@@ -119,6 +125,8 @@ impl Snapshot {
             state: speaker.state,
             reason: (!reasons.is_empty()).then(|| Sanitized::joined(&reasons, "; ")),
             actions: capability.as_ref().map_or(0, |capability| capability.actions.len()),
+            changed_actions: standing.changed.iter().cloned().collect(),
+            changed_texts: standing.changed_texts,
             deaths: instances.iter().map(|instance| instance.deaths).sum(),
             not_enforced: last_start.as_ref().map(|start| not_enforced(&start.report)).unwrap_or_default(),
             notes: notes.collect(),

@@ -8,6 +8,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::bridge::Bridges;
 use crate::entry::{NetworkAccess, SandboxFs, SandboxPorts};
 use crate::name::PluginName;
 
@@ -53,6 +54,16 @@ pub struct PluginSpec {
     pub cookie: Cookie,
     /// go-plugin application protocol versions offered, the best last.
     pub app_versions: Vec<u32>,
+    /// The full name of the gRPC service that serves `PluginService`'s methods.
+    pub service: String,
+    /// Whether its connections are encrypted.
+    pub tls: Tls,
+    /// Where its MCP server is, if that is reached over HTTP instead of being started.
+    pub url: Option<String>,
+    /// The programs that translate foreign protocols.
+    pub bridges: Bridges,
+    /// What happens to actions that are declared differently from how they were approved.
+    pub changed_tools: ChangedTools,
     /// Whether the handshake may name a TCP address (loopback only).
     pub allow_tcp: bool,
     /// How many processes share its calls.
@@ -90,6 +101,32 @@ pub struct CallSettings {
     pub queue: Option<usize>,
 }
 
+/// The gRPC service that a plugin serves unless it is told otherwise.
+pub const DEFAULT_SERVICE: &str = "opentalon.plugin.v1.PluginService";
+
+/// Whether the connections to a plugin are encrypted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tls {
+    /// They are not: the socket is the plugin's alone, and who listens on it is checked.
+    #[default]
+    Off,
+    /// go-plugin's AutoMTLS: both sides make a certificate for one process, and each takes the other's alone. A plugin
+    /// that does not know it is refused.
+    AutoMtls,
+}
+
+/// What happens to an action whose declaration (name, description, parameters, hints) changed after it was approved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChangedTools {
+    /// It is told: an event, a log line, `talon status` and `talon plugin show`.
+    #[default]
+    Report,
+    /// It is told, and the action is refused until `talon plugin approve`.
+    Block,
+}
+
 /// How a plugin shakes hands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -102,6 +139,13 @@ pub enum Dialect {
     /// OpenTalon's: `1|unix|ADDR[|HTTP]`.
     #[serde(rename = "opentalon")]
     OpenTalon,
+    /// The oldest OpenTalon plugins' (v0.0.1): after the line, 4-byte lengths and JSON. A bridge translates it. With `auto`
+    /// and `opentalon` they are told by how they answer, and then started again behind the bridge.
+    #[serde(rename = "opentalon-v0")]
+    OpenTalonV0,
+    /// The Model Context Protocol: the program is an MCP server that speaks on standard input and output. A bridge
+    /// translates it, in the same jail.
+    Mcp,
 }
 
 /// The magic cookie of go-plugin's handshake. It tells a program that a host started it, and is no secret.
@@ -111,6 +155,20 @@ pub struct Cookie {
     pub key: String,
     /// Its value.
     pub value: String,
+}
+
+impl Dialect {
+    /// The word as the configuration spells it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::GoPlugin => "go-plugin",
+            Self::OpenTalon => "opentalon",
+            Self::OpenTalonV0 => "opentalon-v0",
+            Self::Mcp => "mcp",
+        }
+    }
 }
 
 impl Default for Cookie {

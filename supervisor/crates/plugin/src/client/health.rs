@@ -11,7 +11,7 @@ use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 
 use super::link::{OneCall, Tap};
-use super::{CAPABILITIES, Client, ORIGIN, status};
+use super::{Client, ORIGIN, status};
 use crate::capability;
 
 /// What a health check found.
@@ -50,7 +50,13 @@ impl Client {
                 _ => {
                     let limit = capability::MAX_MESSAGE_BYTES;
                     return self
-                        .unary(CAPABILITIES, Bytes::new(), limit, Some(timeout), Tap::default())
+                        .unary(
+                            &self.inner.methods.capabilities,
+                            Bytes::new(),
+                            limit,
+                            Some(timeout),
+                            Tap::default(),
+                        )
                         .await
                         .map(|_| true);
                 }

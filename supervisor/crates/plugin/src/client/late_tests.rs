@@ -82,7 +82,7 @@ where
     });
     let uid = rustix::process::geteuid().as_raw();
     let target = Target::new(&Address::Unix(socket), &private, uid, std::process::id(), false).unwrap();
-    (dir, Client::connect(PluginName::new("late").unwrap(), target, 1).await.unwrap())
+    (dir, Client::connect(PluginName::new("late").unwrap(), Methods::default(), target, 1).await.unwrap())
 }
 
 fn call() -> ToolCallRequest {

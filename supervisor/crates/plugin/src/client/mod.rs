@@ -3,6 +3,8 @@
 mod codec;
 mod health;
 mod link;
+mod methods;
+mod raw;
 mod status;
 
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
@@ -10,24 +12,32 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
 use http::uri::{PathAndQuery, Uri};
 use prost::Message;
 use talon_proto::goplugin;
+use talon_proto::notices::notices_client::NoticesClient;
+use talon_proto::notices::{ListenRequest, Notice};
 use talon_proto::plugin::{PluginInitRequest, ToolCallRequest};
 use talon_sanitize::{Sanitized, inert};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tonic::{Code, Request, Status};
 
 use self::codec::RawCodec;
 pub(crate) use self::health::Health;
 pub(crate) use self::link::LinkError;
 use self::link::{Link, OneCall, Tap};
+pub(crate) use self::methods::Methods;
+pub(crate) use self::raw::RawCall;
 #[cfg(test)]
 pub(crate) use self::status::phrase;
 use crate::capability::{self, Capability, CapabilityError};
 use crate::connect::Target;
 use crate::execute::ExecuteError;
 use crate::name::PluginName;
+use crate::notices::MAX_NOTICE_BYTES;
 use crate::seam::Sent;
 use crate::stdio::{Scribe, Splitter};
 
@@ -37,14 +47,15 @@ const STDIO_PIECE_BYTES: usize = 1 << 20;
 /// The largest answer of calls that have none to speak of.
 const SMALL_ANSWER_BYTES: usize = 64 << 10;
 
+/// After so many offers of further services by go-plugin's broker it is not read for a moment: none is ever taken up, a
+/// program makes a handful in a call, and more than a thousand a second would be nothing but work.
+const BROKER_OFFERS: u32 = 64;
+const BROKER_PAUSE: Duration = Duration::from_millis(50);
+
 /// Every request has an origin. It is only a header to the plugin: the connector knows where to go.
 static ORIGIN: LazyLock<Uri> = LazyLock::new(|| Uri::from_static("http://localhost"));
 
-const EXECUTE: &str = "/opentalon.plugin.v1.PluginService/Execute";
-const INIT: &str = "/opentalon.plugin.v1.PluginService/Init";
-const CAPABILITIES: &str = "/opentalon.plugin.v1.PluginService/Capabilities";
-const REFRESH_CAPABILITIES: &str = "/opentalon.plugin.v1.PluginService/RefreshCapabilities";
-const SHUTDOWN: &str = "/plugin.GRPCController/Shutdown";
+const SHUTDOWN: PathAndQuery = PathAndQuery::from_static("/plugin.GRPCController/Shutdown");
 
 /// Calls one process. Cheap to clone; dropping a call's future cancels it on the wire.
 #[derive(Debug, Clone)]
@@ -55,9 +66,12 @@ pub(crate) struct Client {
 #[derive(Debug)]
 struct Inner {
     plugin: PluginName,
+    methods: Methods,
     connections: Box<[Pooled]>,
     /// How this plugin is best asked for its health; learnt from its answers.
     health: AtomicU8,
+    /// It was asked to end: what is only held open for it is let go.
+    ending: CancellationToken,
 }
 
 #[derive(Debug)]
@@ -100,6 +114,7 @@ impl Client {
     /// Connects `connections` times, one after the other, so that a plugin with a short backlog is not flooded.
     pub(crate) async fn connect(
         plugin: PluginName,
+        methods: Methods,
         target: Target,
         connections: u32,
     ) -> Result<Self, LinkError> {
@@ -108,7 +123,13 @@ impl Client {
             let link = Arc::new(Link::open(target.clone()).await?);
             pool.push(Pooled { link, in_flight: AtomicUsize::new(0) });
         }
-        let inner = Inner { plugin, connections: pool.into(), health: AtomicU8::new(0) };
+        let inner = Inner {
+            plugin,
+            methods,
+            connections: pool.into(),
+            health: AtomicU8::new(0),
+            ending: CancellationToken::new(),
+        };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -150,7 +171,7 @@ impl Client {
                 Some(left)
             }
         };
-        let answer = self.unary(EXECUTE, message, max_message_bytes, timeout, tap).await;
+        let answer = self.unary(&self.inner.methods.execute, message, max_message_bytes, timeout, tap).await;
         answer.map_err(|status| {
             let late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
             status::into_error(&status, max_message_bytes, late, began.elapsed())
@@ -164,7 +185,10 @@ impl Client {
     ) -> Result<InitOutcome, Sanitized> {
         let config_json = serde_json::Value::Object(config.clone()).to_string();
         let request = PluginInitRequest { config_json }.encode_to_vec();
-        match self.unary(INIT, request.into(), SMALL_ANSWER_BYTES, None, Tap::default()).await {
+        match self
+            .unary(&self.inner.methods.init, request.into(), SMALL_ANSWER_BYTES, None, Tap::default())
+            .await
+        {
             Ok(_) => Ok(InitOutcome::Done),
             Err(status) if status.code() == Code::Unimplemented => Ok(InitOutcome::Unimplemented),
             Err(status) => Err(status::phrase(&status)),
@@ -173,7 +197,7 @@ impl Client {
 
     /// Reads what the plugin offers.
     pub(crate) async fn capabilities(&self) -> Result<Arc<Capability>, RefreshError> {
-        self.declared(CAPABILITIES, None).await.map_err(|failed| match failed {
+        self.declared(&self.inner.methods.capabilities, None).await.map_err(|failed| match failed {
             Declared::Refused(error) => error.into(),
             Declared::Status(status) => RefreshError::Call(status::phrase(&status)),
         })
@@ -184,7 +208,7 @@ impl Client {
         &self,
         timeout: Duration,
     ) -> Result<Option<Arc<Capability>>, RefreshError> {
-        match self.declared(REFRESH_CAPABILITIES, Some(timeout)).await {
+        match self.declared(&self.inner.methods.refresh_capabilities, Some(timeout)).await {
             Ok(capability) => Ok(Some(capability)),
             Err(Declared::Status(status)) if status.code() == Code::Unimplemented => Ok(None),
             Err(Declared::Status(status)) => Err(RefreshError::Call(status::phrase(&status))),
@@ -194,7 +218,7 @@ impl Client {
 
     async fn declared(
         &self,
-        path: &'static str,
+        path: &PathAndQuery,
         timeout: Option<Duration>,
     ) -> Result<Arc<Capability>, Declared> {
         let answer =
@@ -206,7 +230,9 @@ impl Client {
     /// Asks the plugin to end. go-plugin stops its server inside the handler, so that a connection which breaks
     /// is a yes; a plugin that does not know the call says no.
     pub(crate) async fn shutdown(&self, timeout: Duration) -> bool {
-        match self.unary(SHUTDOWN, Bytes::new(), SMALL_ANSWER_BYTES, Some(timeout), Tap::default()).await {
+        // Before it is asked, as go-plugin's own host does: a program that waits for its open streams would wait for us.
+        self.inner.ending.cancel();
+        match self.unary(&SHUTDOWN, Bytes::new(), SMALL_ANSWER_BYTES, Some(timeout), Tap::default()).await {
             Ok(_) => true,
             Err(status) if std::error::Error::source(&status).is_some() => true,
             Err(status) => status.code() == Code::Unavailable,
@@ -247,11 +273,68 @@ impl Client {
         ended != Some(Code::Unimplemented)
     }
 
+    /// Holds go-plugin's broker open, until its stream ends or the plugin is asked to end: a program that offers a further
+    /// service waits until somebody takes the news of it. What it offers is thrown away, for no such service is ever called.
+    /// False: the program has no broker.
+    pub(crate) async fn drain_broker(&self) -> bool {
+        let call = OneCall::new(&self.inner.connections[0].link);
+        let mut client = goplugin::grpc_broker_client::GrpcBrokerClient::with_origin(call, ORIGIN.clone())
+            .max_decoding_message_size(SMALL_ANSWER_BYTES);
+        // It is never told of a service of ours: there is none. Our side ends with the rest, for as long as it is open the
+        // stream is.
+        let ending = self.inner.ending.clone().cancelled_owned();
+        let nothing = futures_util::stream::pending().take_until(Box::pin(ending));
+        let drain = async {
+            let mut offers = match client.start_stream(nothing).await {
+                Ok(stream) => stream.into_inner(),
+                Err(status) => return status.code() != Code::Unimplemented,
+            };
+            let mut taken = 0;
+            loop {
+                match offers.message().await {
+                    Ok(Some(_)) => taken += 1,
+                    Ok(None) => return true,
+                    Err(status) => return status.code() != Code::Unimplemented,
+                }
+                // Whoever offers without end is read more slowly, so that it waits instead of us working for nothing.
+                if taken % BROKER_OFFERS == 0 {
+                    tokio::time::sleep(BROKER_PAUSE).await;
+                }
+            }
+        };
+        self.inner.ending.run_until_cancelled(drain).await.unwrap_or(false)
+    }
+
+    /// What the process tells unasked, until it is asked to end, the connection ends, or something comes that is no notice.
+    /// `None`: it has no such service, or was asked to end.
+    pub(crate) async fn notices(&self) -> Option<BoxStream<'static, Notice>> {
+        if self.inner.ending.is_cancelled() {
+            return None;
+        }
+        let call = OneCall::new(&self.inner.connections[0].link);
+        let mut client =
+            NoticesClient::with_origin(call, ORIGIN.clone()).max_decoding_message_size(MAX_NOTICE_BYTES);
+        match client.listen(ListenRequest {}).await {
+            Ok(stream) => {
+                let notices = stream.into_inner().take_while(|notice| std::future::ready(notice.is_ok()));
+                let ending = self.inner.ending.clone().cancelled_owned();
+                Some(
+                    notices
+                        .filter_map(|notice| std::future::ready(notice.ok()))
+                        .take_until(Box::pin(ending))
+                        .boxed(),
+                )
+            }
+            Err(status) if status.code() == Code::Unimplemented => None,
+            Err(_) => Some(futures_util::stream::empty().boxed()),
+        }
+    }
+
     /// One call on the connection with the fewest, cancelled on the wire when it is late or dropped, unless the tap
     /// is held on to.
     async fn unary(
         &self,
-        path: &'static str,
+        path: &PathAndQuery,
         message: Bytes,
         max_answer_bytes: usize,
         timeout: Option<Duration>,
@@ -265,7 +348,7 @@ impl Client {
         if let Some(timeout) = timeout {
             request.set_timeout(timeout);
         }
-        let call = grpc.unary(request, PathAndQuery::from_static(path), RawCodec);
+        let call = grpc.unary(request, path.clone(), RawCodec);
         let answer = match timeout {
             // Our own clock: the header's is the plugin's to keep, and waiting for a connection counts, too.
             Some(timeout) => tokio::time::timeout(timeout, call)
@@ -290,6 +373,8 @@ enum Declared {
     Refused(CapabilityError),
 }
 
+#[cfg(test)]
+mod broker_tests;
 #[cfg(test)]
 mod late_tests;
 #[cfg(test)]

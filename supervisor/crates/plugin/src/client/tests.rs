@@ -149,7 +149,7 @@ async fn served(plugin: Scripted, health: Option<&str>, connections: u32) -> Ser
     let uid = rustix::process::geteuid().as_raw();
     let target = Target::new(&Address::Unix(socket), &private, uid, std::process::id(), false).unwrap();
     let name = PluginName::new("configured").unwrap();
-    let client = Client::connect(name, target, connections).await.unwrap();
+    let client = Client::connect(name, Methods::default(), target, connections).await.unwrap();
     Served { _dir: dir, _private: private, client, plugin, server: Some(server) }
 }
 
@@ -375,4 +375,11 @@ async fn health_is_found_wherever_it_is() {
 async fn a_plugin_without_shutdown_says_no() {
     let s = plain().await;
     assert!(!s.client.shutdown(Duration::from_secs(5)).await);
+}
+
+#[tokio::test]
+async fn a_plugin_without_a_broker_says_no_and_is_called_as_before() {
+    let s = plain().await;
+    assert!(!s.client.drain_broker().await);
+    s.client.execute(&call("echo"), None, LIMIT).answer.await.unwrap();
 }

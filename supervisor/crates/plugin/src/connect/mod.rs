@@ -9,12 +9,18 @@
 //! The kernel would name us as its peer, because we called listen(); whoever else answers on it got it from the plugin.
 
 mod peer;
+#[cfg(feature = "tls")]
+mod tls;
+#[cfg(not(feature = "tls"))]
+#[path = "no_tls.rs"]
+mod tls;
 
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use hyper_util::rt::TokioIo;
 use rustix::fs::{FileType, fstat};
@@ -22,11 +28,20 @@ use talon_sanitize::{Sanitized, inert};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_util::either::Either;
 
+use self::tls::Secured;
+pub(crate) use self::tls::{ClientIdentity, Tls};
 use crate::handshake::Address;
 use crate::rundir::{PrivateDir, magic_path};
 
+/// How long a plugin may take over the TLS handshake, its half of a key exchange: ten seconds of a loaded machine. Then the
+/// connection is given up, since whoever made a connection also holds up those who wait for it.
+const TLS_HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// A connection as it is made.
+pub(crate) type Plain = Either<UnixStream, TcpStream>;
+
 /// A connection as hyper takes it.
-pub(crate) type Connection = TokioIo<Either<UnixStream, TcpStream>>;
+pub(crate) type Connection = TokioIo<Either<Plain, Secured>>;
 
 /// Where one process's connections lead, and who has to be there.
 #[derive(Debug, Clone)]
@@ -35,6 +50,8 @@ pub(crate) struct Target {
     uid: u32,
     /// Whoever listens must be this process or below it.
     monitor_pid: u32,
+    /// With whom, where connections are encrypted.
+    tls: Option<Tls>,
 }
 
 #[derive(Debug, Clone)]
@@ -109,6 +126,56 @@ pub(crate) enum ConnectError {
         /// Why.
         source: io::Error,
     },
+    /// It answers, and cannot be spoken to safely.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+}
+
+/// Why there is no TLS with a plugin.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum TlsError {
+    /// This build cannot.
+    #[cfg_attr(feature = "tls", expect(dead_code, reason = "told by builds without TLS"))]
+    #[error(
+        "its tls is auto-mtls, and this program was built without TLS: build it with the feature `tls`, or set its tls to off"
+    )]
+    NotBuilt,
+    /// No certificate of ours could be made.
+    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "told by builds with TLS"))]
+    #[error(
+        "the certificate that it is to know its host by cannot be made: {0}; set its tls to off to run it without"
+    )]
+    Make(Sanitized),
+    /// It was asked for TLS and did not answer to that.
+    #[error(
+        "its tls is auto-mtls, and its handshake holds no certificate: a program that serves with HashiCorp's go-plugin prints one when it is asked, others do not know of it; set its tls to off"
+    )]
+    NoCertificate,
+    /// What stands in its place is none.
+    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "told by builds with TLS"))]
+    #[error(
+        "the sixth field of its handshake {problem}: it has to be the server's certificate, DER in base64 without padding, as HashiCorp's go-plugin prints it"
+    )]
+    Certificate {
+        /// What is wrong.
+        problem: &'static str,
+    },
+    /// Its server shows another one.
+    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "told by builds with TLS"))]
+    #[error(
+        "the certificate that its server shows is not the one in its handshake: whoever answers on its socket did not print the line; let the plugin serve with the certificate that it prints"
+    )]
+    OtherCertificate,
+    /// They do not come to terms.
+    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "told by builds with TLS"))]
+    #[error(
+        "TLS with it failed: {0}; it has to speak TLS 1.2 or later and to take the certificate in PLUGIN_CLIENT_CERT, or set its tls to off"
+    )]
+    Failed(Sanitized),
+    /// It does not answer.
+    #[error("its TLS handshake was not over within {} s; see its log, or set its tls to off", TLS_HANDSHAKE.as_secs())]
+    Slow,
 }
 
 impl Target {
@@ -136,7 +203,12 @@ impl Target {
                 }
             },
         };
-        Ok(Self { place, uid, monitor_pid })
+        Ok(Self { place, uid, monitor_pid, tls: None })
+    }
+
+    /// The same, with every connection encrypted.
+    pub(crate) fn secured(self, tls: Option<Tls>) -> Self {
+        Self { tls, ..self }
     }
 
     /// Opens one connection and makes sure who is at its other end.
@@ -145,6 +217,13 @@ impl Target {
             Place::Unix { dir, socket } => Either::Left(self.unix(dir, socket).await?),
             Place::Handed(dir) => Either::Left(handed(dir).await?),
             Place::Tcp(addr) => Either::Right(self.tcp(*addr).await?),
+        };
+        let io = match &self.tls {
+            None => Either::Left(io),
+            Some(tls) => {
+                let secured = tokio::time::timeout(TLS_HANDSHAKE, tls.secure(io)).await;
+                Either::Right(secured.map_err(|_| TlsError::Slow)??)
+            }
         };
         Ok(TokioIo::new(io))
     }

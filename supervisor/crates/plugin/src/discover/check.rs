@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use talon_jail::Mode;
 
+use crate::bridge::Bridge;
 use crate::egress::AllowList;
 use crate::entry::{MAX_CALL_TIMEOUT, NetworkAccess};
 use crate::environment;
@@ -16,6 +17,9 @@ use crate::spec::{
 use crate::units::Duration;
 use crate::view::program::{self, Kind};
 use crate::view::{ProgramError, TreeError, digest, tree};
+
+/// The longest full name of a gRPC service, in bytes; real ones have a tenth of it.
+const MAX_SERVICE_NAME_BYTES: usize = 256;
 
 /// Why a plugin is refused. The texts end with what to do next.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +42,17 @@ pub enum CheckError {
     /// A script that is neither the plugin's nor the system's.
     #[error("{} is a script outside the plugin's directory: move it into the directory, where what was checked is what runs", .0.display())]
     ScriptOutside(PathBuf),
+    /// The same of a native program, which a bridge can only find by its path.
+    #[error("{} is a program outside the plugin's directory: behind a bridge it has to lie in the directory, or be the system's", .0.display())]
+    ProgramOutside(PathBuf),
+    /// The program that translates for it is not installed.
+    #[error(
+        "the program {bridge}, which translates for it, is missing: it is neither beside talon nor in ../libexec/talon or ../lib/talon; install it there, or set plugins.tools.bridge_dir"
+    )]
+    NoBridge {
+        /// Its file name.
+        bridge: &'static str,
+    },
     /// Its manifest asks for what only the operator may give.
     #[error("{}", wishes.join("; "))]
     Beyond {
@@ -135,6 +150,17 @@ pub(crate) fn settings(spec: &PluginSpec) -> Result<(), CheckError> {
         let problem = format!("{} is not between 64KiB and 2GiB", spec.max_message_bytes);
         return Err(setting("max_message_bytes", problem));
     }
+    if let Some(bridge) = Bridge::of(spec.dialect)
+        && bridge.program(&spec.bridges).is_none()
+    {
+        return Err(CheckError::NoBridge { bridge: bridge.name() });
+    }
+    if let Some(url) = &spec.url {
+        crate::entry::place_of_url(url).map_err(|problem| setting("url", problem.to_string()))?;
+    }
+    if !is_service_name(&spec.service) {
+        return Err(setting("service", "not the full name of a gRPC service: write package.Service"));
+    }
     if spec.app_versions.is_empty() {
         return Err(setting(
             "app_versions",
@@ -150,6 +176,12 @@ pub(crate) fn settings(spec: &PluginSpec) -> Result<(), CheckError> {
         return Err(setting("args", "an argument holds a NUL character, which no program can be given"));
     }
     environment::check(spec).map_err(|problem| setting("env", problem))
+}
+
+/// Letters, digits, `_` and dots: what a path of HTTP/2 takes as it is.
+fn is_service_name(name: &str) -> bool {
+    let part = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    name.len() <= MAX_SERVICE_NAME_BYTES && name.split('.').all(part)
 }
 
 fn files(spec: &PluginSpec) -> Result<(), CheckError> {

@@ -3,9 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use crate::bridge::Bridges;
 use crate::entry::PluginSettings;
 use crate::name::PluginName;
-use crate::spec::{CallSettings, Cookie, Dialect, LifecycleSettings, PluginSpec, SandboxSettings};
+use crate::spec::{
+    CallSettings, ChangedTools, Cookie, DEFAULT_SERVICE, Dialect, LifecycleSettings, PluginSpec,
+    SandboxSettings, Tls,
+};
 
 /// The transport's hard limit on one message from a plugin: 8 MiB leaves room for answers that will be cut, and
 /// bounds what one call can hold in memory.
@@ -30,6 +34,8 @@ pub struct SpecDefaults {
     pub connections: u32,
     /// Whether plugins start with the supervisor.
     pub enabled: bool,
+    /// The programs that translate foreign protocols.
+    pub bridges: Bridges,
     /// What the operator says about single plugins, by name. Wins over what they say themselves.
     pub overrides: BTreeMap<String, PluginSettings>,
 }
@@ -45,6 +51,7 @@ impl Default for SpecDefaults {
             instances: 1,
             connections: 1,
             enabled: true,
+            bridges: Bridges::default(),
             overrides: BTreeMap::new(),
         }
     }
@@ -71,6 +78,11 @@ impl SpecDefaults {
             sha256: None,
             cookie: self.cookie.clone(),
             app_versions: self.app_versions.clone(),
+            service: DEFAULT_SERVICE.to_owned(),
+            tls: Tls::default(),
+            url: None,
+            bridges: self.bridges.clone(),
+            changed_tools: ChangedTools::default(),
             allow_tcp: false,
             instances: self.instances,
             lifecycle: self.lifecycle.clone(),

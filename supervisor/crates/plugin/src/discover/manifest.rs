@@ -88,6 +88,14 @@ impl Manifest {
         let (manifest, origins) = document::read::<Self>(text, &SHAPE, path)?;
         let mut found = Findings::new(&origins);
         manifest.plugin.check(wider, &KeyPath::top(), &mut found);
+        if manifest.plugin.url.is_some() {
+            let help = "name the plugin with its url under plugins.tools.plugins in the config file";
+            found.problem(
+                &KeyPath::top().key("url"),
+                "is a way into the network, which only the operator gives",
+                help,
+            );
+        }
         match Problems::new(found.problems) {
             Some(problems) => Err(problems),
             None => Ok(manifest),
@@ -99,7 +107,10 @@ impl Manifest {
     /// # Errors
     /// A sentence, when it is nowhere to be found or outside of the directory.
     pub fn program(&self, directory: &Path) -> Result<PathBuf, String> {
-        resolve_command(&self.plugin.command, directory)
+        match &self.plugin.command {
+            Some(command) => resolve_command(command, directory),
+            None => Err(format!("{MANIFEST_FILE}: it names no command: say which program it is")),
+        }
     }
 }
 

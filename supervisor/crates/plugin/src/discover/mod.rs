@@ -30,6 +30,7 @@ pub use defaults::{DEFAULT_MAX_MESSAGE_BYTES, SpecDefaults};
 pub use manifest::{Manifest, ManifestError};
 use settle::{Said, settle};
 
+use crate::bridge::Bridge;
 use crate::entry::PluginEntry;
 use crate::name::PluginName;
 use crate::spec::{MANIFEST_FILE, PluginSpec};
@@ -118,29 +119,45 @@ pub fn configured(
     entry: &PluginEntry,
     defaults: &SpecDefaults,
 ) -> Result<PluginSpec, Refused> {
-    let spec = if entry.command.is_dir() {
-        configured_directory(name, source, entry, defaults)
-    } else {
-        let spec = defaults.spec(name.clone(), source, &entry.command);
-        let said = Said { entry: Some(entry), ..Said::default() };
-        settle(spec, said, defaults).map_err(|e| e.to_string())
+    let path = entry.command.clone().unwrap_or_default();
+    let spec = match (&entry.command, &entry.url) {
+        (Some(directory), None) if directory.is_dir() => {
+            configured_directory(name, source, directory, entry, defaults)
+        }
+        (Some(program), None) => configured_program(name, source, program, entry, defaults),
+        // What runs is the bridge alone.
+        (None, Some(_)) => match Bridge::Mcp.program(&defaults.bridges) {
+            Some(bridge) => configured_program(name, source, bridge, entry, defaults),
+            None => Err(CheckError::NoBridge { bridge: Bridge::Mcp.name() }.to_string()),
+        },
+        (Some(_), Some(_)) => Err("it has both a command and a url: leave one of them out".to_owned()),
+        (None, None) => Err("it has neither a command nor a url: say what runs".to_owned()),
     };
     let checked = spec.and_then(|spec| check(&spec).map(|()| spec).map_err(|e| e.to_string()));
-    checked.map_err(|reason| Refused {
-        name: name.to_string(),
-        path: entry.command.clone(),
-        reason: bounded(&reason),
-    })
+    checked.map_err(|reason| Refused { name: name.to_string(), path, reason: bounded(&reason) })
+}
+
+fn configured_program(
+    name: &PluginName,
+    source: &str,
+    program: &Path,
+    entry: &PluginEntry,
+    defaults: &SpecDefaults,
+) -> Result<PluginSpec, String> {
+    let spec = defaults.spec(name.clone(), source, program);
+    let said = Said { entry: Some(entry), ..Said::default() };
+    settle(spec, said, defaults).map_err(|e| e.to_string())
 }
 
 fn configured_directory(
     name: &PluginName,
     source: &str,
+    directory: &Path,
     entry: &PluginEntry,
     defaults: &SpecDefaults,
 ) -> Result<PluginSpec, String> {
     let directory =
-        entry.command.canonicalize().map_err(|e| format!("cannot resolve it: {e}; correct the path"))?;
+        directory.canonicalize().map_err(|e| format!("cannot resolve it: {e}; correct the path"))?;
     if directory.join(MANIFEST_FILE).symlink_metadata().is_err() {
         return Err(format!("it is a directory without {MANIFEST_FILE}: add one, or name the program in it"));
     }

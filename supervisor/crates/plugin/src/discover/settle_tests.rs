@@ -183,3 +183,29 @@ fn an_operators_timeout_is_for_all_actions_that_he_does_not_name() {
         assert_eq!(spec.calls.action_timeouts.keys().collect::<Vec<_>>(), ["own"]);
     }
 }
+
+#[test]
+fn a_url_is_a_way_to_its_host_alone_unless_its_entry_says_otherwise() {
+    use crate::entry::NetworkAccess;
+
+    let url = |more: serde_json::Value| {
+        let mut json = json!({"url": "https://mcp.example.org/mcp"});
+        json.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let entry: PluginEntry = serde_json::from_value(json).unwrap();
+        // What every plugin may is not for this one.
+        let mut defaults = SpecDefaults::default();
+        defaults.sandbox.network = NetworkAccess::Full;
+        defaults.sandbox.allow = vec!["everywhere.example:443".to_owned()];
+        let spec = defaults.spec(PluginName::new("p").unwrap(), "a test", "/bin/true");
+        let spec = settle(spec, Said { manifest: None, entry: Some(&entry) }, &defaults).unwrap();
+        (spec.sandbox.network, spec.sandbox.allow)
+    };
+    let own = vec!["mcp.example.org:443".to_owned()];
+    assert_eq!(url(json!({})), (NetworkAccess::Proxy, own.clone()));
+    assert_eq!(url(json!({"sandbox": {"network": "full"}})).0, NetworkAccess::Full);
+    let both = ["mcp.example.org:443", "10.0.0.5:443"];
+    assert_eq!(
+        url(json!({"sandbox": {"allow": both}})),
+        (NetworkAccess::Proxy, both.map(String::from).to_vec())
+    );
+}

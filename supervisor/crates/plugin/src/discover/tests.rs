@@ -210,7 +210,7 @@ fn a_bad_value_names_its_line() {
         ("command: run\ntimeout: 30\n", "p.yaml:2:10: timeout: \"30\" has no unit: write \"30s\""),
         ("command: run\ntimeout: 0s\n", "p.yaml:2:10: timeout: must be longer than nothing"),
         ("command: run\n\ndialect: grpc\n", "p.yaml:3:10: dialect: expected \"auto\", \"go-plugin\""),
-        ("args: [1]\n", "p.yaml:1:1: command: is missing (add \"command: …\")"),
+        ("args: [1]\n", "p.yaml:1:1: has no command (name the program"),
         ("comand: run\n", "p.yaml:1:1: comand: unknown key (did you mean command?)"),
         ("command: run\nsandbox:\n  mod: off\n", "p.yaml:3:3: sandbox.mod: unknown key"),
         ("command: run\nenabled: yes\n", "p.yaml:2:10: enabled: expected true or false"),

@@ -24,6 +24,7 @@ use talon_sanitize::{Raw, inert};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::common::Common;
 use crate::instances::{LastStart, Slot, View};
@@ -34,6 +35,7 @@ use crate::lifecycle::machine::Machine;
 use crate::lifecycle::{Desired, Moment, State};
 use crate::live::Live;
 use crate::logs::Level;
+use crate::notices::Ear;
 use crate::overdue::{MAX_WATCHED, Overdue};
 use crate::seam::{Launch, ProcessHandle, Pulse, Refusal, Started};
 use crate::spec::Dialect;
@@ -79,6 +81,8 @@ struct Running {
     since: Instant,
     /// Whether somebody waits for the last of it to go.
     awaited: bool,
+    /// What it tells unasked is heard as long as this is held.
+    hearing: Option<AbortOnDropHandle<()>>,
 }
 
 pub(crate) struct Driver {
@@ -307,11 +311,19 @@ impl Driver {
         self.view.last_start = Some(Arc::new(LastStart { report, digest, dialect }));
         self.view.start_to_ready = self.launching.take().map(|(_, began)| began.elapsed());
         self.view.ready_since = Some(SystemTime::now());
+        // In the other dialects nobody would tell anything.
+        let tells = dialect == Dialect::GoPlugin;
+        live.hear(tells);
         self.slot.live.store(Some(live.clone()));
         self.common.set_capability(capability);
+        let hearing = tells.then(|| {
+            let ear = Ear { common: self.common.clone(), instance: self.slot.index, live: live.clone() };
+            AbortOnDropHandle::new(tokio::spawn(ear.listen()))
+        });
         let watched = process.clone();
         self.work_on(async move { Report::Exited { how: watched.exited().await } });
-        self.running = Some(Running { process, live, dialect, since: Instant::now(), awaited: false });
+        self.running =
+            Some(Running { process, live, dialect, since: Instant::now(), awaited: false, hearing });
     }
 
     /// Nothing of the process is left.
@@ -348,7 +360,9 @@ impl Driver {
     }
 
     fn ask_to_exit(&mut self) {
-        let Some(running) = &self.running else { return };
+        let Some(running) = &mut self.running else { return };
+        // A server that ends in order waits for its streams.
+        drop(running.hearing.take());
         // OpenTalon has no Shutdown: its plugins end on SIGINT, as at a terminal.
         if running.dialect == Dialect::OpenTalon {
             running.process.interrupt();

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+use talon_proto::notices::Notice;
 use talon_proto::plugin::ToolCallRequest;
 use talon_sanitize::{Raw, Sanitized, inert};
 use tokio::time::Instant;
@@ -110,6 +112,9 @@ impl Wire for Client {
     ) -> BoxFuture<'_, Result<Option<Arc<Capability>>, Sanitized>> {
         async move { Client::refresh_capabilities(self, timeout).await.map_err(|error| Raw::of(error).line()) }
             .boxed()
+    }
+    fn notices(&self) -> BoxFuture<'_, Option<BoxStream<'static, Notice>>> {
+        Client::notices(self).boxed()
     }
     fn shutdown(&self, timeout: Duration) -> BoxFuture<'_, bool> {
         Client::shutdown(self, timeout).boxed()

@@ -9,9 +9,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use futures_util::stream::{BoxStream, StreamExt};
+use talon_proto::notices::Notice;
 use talon_proto::plugin::{Action, PluginCapabilities, ToolCallRequest};
 use talon_sanitize::{Raw, Sanitized};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -71,7 +73,9 @@ pub(crate) struct Script {
     alive: Arc<AtomicUsize>,
     /// Streams of calls that are still open.
     streams: Arc<AtomicUsize>,
-    pub(crate) declared: Mutex<PluginCapabilities>,
+    pub(crate) declared: Arc<Mutex<PluginCapabilities>>,
+    /// What the next process tells unasked; without it, it has no such service.
+    pub(crate) notices: Mutex<Option<mpsc::UnboundedReceiver<Notice>>>,
 }
 
 impl Script {
@@ -84,11 +88,12 @@ impl Script {
             processes: Mutex::default(),
             alive: Arc::default(),
             streams: Arc::default(),
-            declared: Mutex::new(PluginCapabilities {
+            notices: Mutex::default(),
+            declared: Arc::new(Mutex::new(PluginCapabilities {
                 name: "hello".to_owned(),
                 actions: vec![action],
                 ..PluginCapabilities::default()
-            }),
+            })),
         })
     }
 
@@ -169,7 +174,8 @@ impl Launch for Script {
                 process: process.clone(),
                 gate: self.gate.clone(),
                 streams: self.streams.clone(),
-                declared: self.declared.lock().unwrap().clone(),
+                declared: self.declared.clone(),
+                notices: Mutex::new(self.notices.lock().unwrap().take()),
             };
             let name = PluginName::new("hello").unwrap();
             let capability = Capability::check(self.declared.lock().unwrap().clone(), &name).unwrap();
@@ -287,7 +293,8 @@ struct FakeClient {
     process: Arc<FakeProcess>,
     gate: Arc<Semaphore>,
     streams: Arc<AtomicUsize>,
-    declared: PluginCapabilities,
+    declared: Arc<Mutex<PluginCapabilities>>,
+    notices: Mutex<Option<mpsc::UnboundedReceiver<Notice>>>,
 }
 
 impl Wire for FakeClient {
@@ -335,10 +342,20 @@ impl Wire for FakeClient {
         _timeout: Duration,
     ) -> BoxFuture<'_, Result<Option<Arc<Capability>>, Sanitized>> {
         let name = PluginName::new("hello").unwrap();
-        let mut declared = self.declared.clone();
+        let mut declared = self.declared.lock().unwrap().clone();
         declared.actions.push(Action { name: "refreshed".to_owned(), ..Action::default() });
         let capability = Capability::check(declared, &name).unwrap();
         async move { Ok(Some(Arc::new(capability))) }.boxed()
+    }
+    fn notices(&self) -> BoxFuture<'_, Option<BoxStream<'static, Notice>>> {
+        let notices = self.notices.lock().unwrap().take();
+        let stream = notices.map(|notices| {
+            futures_util::stream::unfold(notices, |mut notices| async move {
+                Some((notices.recv().await?, notices))
+            })
+            .boxed()
+        });
+        std::future::ready(stream).boxed()
     }
     fn shutdown(&self, _timeout: Duration) -> BoxFuture<'_, bool> {
         self.process.tell("Shutdown");
@@ -360,6 +377,11 @@ pub(crate) fn spec(name: &str) -> PluginSpec {
         args: Vec::new(),
         env: Default::default(),
         dialect: Dialect::Auto,
+        service: crate::spec::DEFAULT_SERVICE.to_owned(),
+        tls: crate::spec::Tls::Off,
+        url: None,
+        bridges: crate::bridge::Bridges::default(),
+        changed_tools: crate::spec::ChangedTools::Report,
         config: serde_json::Map::new(),
         sha256: None,
         cookie: Cookie::default(),
@@ -393,5 +415,5 @@ pub(crate) fn registry(script: &Arc<Script>) -> Registry {
 pub(crate) fn call(action: &str, timeout: Option<Duration>) -> ExecuteRequest {
     let message = ToolCallRequest { action: action.to_owned(), ..ToolCallRequest::default() };
     let deadline = timeout.map(|timeout| Instant::now() + timeout);
-    ExecuteRequest { message, deadline, configured_timeout: timeout }
+    ExecuteRequest { message, deadline, configured_timeout: timeout, follower: None }
 }

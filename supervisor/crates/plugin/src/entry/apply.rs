@@ -1,7 +1,7 @@
 //! From what was said about a plugin to what is run: the one place.
 
-use super::{CallLimits, LifecycleKeys, PluginEntry, PluginSettings};
-use crate::spec::{CallSettings, LifecycleSettings, PluginSpec};
+use super::{CallLimits, LifecycleKeys, NetworkAccess, PluginEntry, PluginSettings};
+use crate::spec::{CallSettings, Dialect, LifecycleSettings, PluginSpec};
 use crate::units::{ByteSize, Duration};
 
 impl PluginEntry {
@@ -14,6 +14,16 @@ impl PluginEntry {
         }
         set(&mut spec.cookie, self.cookie.clone());
         set(&mut spec.app_versions, self.app_versions.clone());
+        set(&mut spec.service, self.service.clone());
+        set(&mut spec.tls, self.tls);
+        if let Some(url) = &self.url {
+            spec.url = Some(url.clone());
+            spec.dialect = Dialect::Mcp;
+            // Its own host, whatever other plugins may: what the entry itself says of the network comes after this.
+            spec.sandbox.network = NetworkAccess::Proxy;
+            // One that is none is refused by the checks; until then it leads nowhere.
+            spec.sandbox.allow = super::place_of_url(url).into_iter().collect();
+        }
         self.settings.apply(spec);
     }
 }
@@ -28,6 +38,7 @@ impl PluginSettings {
         spec.calls.action_timeouts.extend(timeouts.map(|(action, timeout)| (action.clone(), timeout.get())));
         set(&mut spec.allow_tcp, self.allow_tcp);
         set(&mut spec.enabled, self.enabled);
+        set(&mut spec.changed_tools, self.changed_tools);
         set(&mut spec.instances, self.instances);
         set(&mut spec.connections, self.connections);
         spec.env.extend(self.env.clone());

@@ -147,6 +147,20 @@ impl PluginEntry {
             let help = "write the 64 hexadecimal digits that sha256sum prints";
             found.problem(&path.key("sha256"), "is no SHA-256 digest", help);
         }
+        match (&self.command, &self.url) {
+            (None, None) => {
+                found.problem(path, "has no command", "name the program, or the url of an MCP server")
+            }
+            (Some(_), Some(_)) => {
+                found.problem(&path.key("url"), "stands beside a command", "leave one of them out");
+            }
+            _ => {}
+        }
+        if let Some(url) = &self.url
+            && let Err(problem) = super::place_of_url(url)
+        {
+            found.problem(&path.key("url"), problem.what, problem.help);
+        }
         if let Some(cookie) = &self.cookie {
             check_variable(&cookie.key, &path.key("cookie").key("key"), found);
         }

@@ -14,6 +14,7 @@ mod jail;
 mod lifecycle;
 mod limits;
 mod network;
+mod url;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -21,7 +22,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::spec::{Cookie, Dialect};
+use crate::spec::{ChangedTools, Cookie, Dialect, Tls};
 use crate::units::Duration;
 
 pub use apply::overdue;
@@ -32,6 +33,7 @@ pub use jail::{PluginSandbox, SandboxMode};
 pub use lifecycle::LifecycleKeys;
 pub use limits::SandboxLimits;
 pub use network::{NetworkAccess, SandboxPorts};
+pub(crate) use url::place as place_of_url;
 
 /// A plugin and its program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -44,8 +46,18 @@ pub struct PluginEntry {
     ///
     /// In a `plugin.yaml` a relative path starts at its directory and must not lead out of it; a name without a
     /// slash is looked for there, and then in the same three places.
+    ///
+    /// Only a plugin with a `url` has none.
     #[schemars(extend("format" = "program"), example = &"/opt/weather/bin/weather")]
-    pub command: PathBuf,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<PathBuf>,
+    /// Instead of a program: the address of an MCP server that is reached over HTTP (streamable HTTP). Its jail can
+    /// connect to that host alone, unless `sandbox.network` says otherwise.
+    ///
+    /// In the config file only: a `plugin.yaml` cannot give itself a way into the network.
+    #[schemars(extend("x-may-hold-secrets" = true), example = &"https://mcp.example.org/mcp")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
     /// Its arguments.
     #[schemars(extend("x-may-hold-secrets" = true))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -65,6 +77,16 @@ pub struct PluginEntry {
     #[schemars(extend("x-default" = "[1]"))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app_versions: Option<Vec<u32>>,
+    /// The full name of the gRPC service that has `PluginService`'s methods, where the program serves them under a name of
+    /// its own.
+    #[schemars(extend("x-default" = "opentalon.plugin.v1.PluginService"), example = &"acme.tools.v1.PluginService")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<String>,
+    /// Whether the connections to it are encrypted. Off, because its socket is its own and who listens there is checked;
+    /// for programs of go-plugin that insist on it.
+    #[schemars(extend("x-default" = "off"))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<Tls>,
     /// Everything that overrides may say, too.
     #[serde(flatten)]
     pub settings: PluginSettings,
@@ -105,6 +127,12 @@ pub struct PluginSettings {
     #[schemars(extend("x-may-hold-secrets" = true), example = serde_json::json!({ "root": "/srv/code" }))]
     #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
     pub config: serde_json::Map<String, serde_json::Value>,
+    /// What happens to an action whose declaration changed after it was approved; the first one that is seen is approved.
+    ///
+    /// Descriptions are what a model chooses by, and a plugin could show harmless ones until it is trusted.
+    #[schemars(extend("x-default" = "report"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changed_tools: Option<ChangedTools>,
     /// What differs for one of its actions, by the action's name.
     #[schemars(extend("x-key" = "action"), example = serde_json::json!({ "clone": { "timeout": "5m" } }))]
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]

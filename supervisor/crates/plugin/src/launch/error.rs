@@ -11,7 +11,7 @@ use talon_sanitize::Sanitized;
 
 use super::process::Exit;
 use crate::capability::CapabilityError;
-use crate::connect::ConnectError;
+use crate::connect::{ConnectError, TlsError};
 use crate::discover::CheckError;
 use crate::egress::EgressError;
 use crate::handshake::HandshakeError;
@@ -117,7 +117,7 @@ pub(crate) enum LaunchError {
     #[error("the supervisor cannot watch it: {0}; raise the supervisor's limit on open files")]
     Watch(#[source] io::Error),
     /// It ended before it was ready.
-    #[error("ended with {exit} while {step}{words}{}", hint(*step, exit))]
+    #[error("ended with {exit} while {step}{words}{}", hint(*step, exit, words))]
     Exited {
         /// How.
         exit: Exit,
@@ -145,11 +145,14 @@ pub(crate) enum LaunchError {
     /// Its handshake line will not do.
     #[error(transparent)]
     Handshake(#[from] HandshakeError),
-    /// It wants TLS.
+    /// It wants TLS and was not asked to.
     #[error(
-        "it wants TLS (its handshake holds a certificate), which Talon does not speak: turn AutoMTLS off in the plugin"
+        "it wants TLS (its handshake holds a certificate), and its tls is off: set `tls: auto-mtls` for it, or turn TLS off in the plugin"
     )]
-    Tls,
+    UnwantedTls,
+    /// It was asked for TLS, and there will be none.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// It multiplexes its listener.
     #[error(
         "it multiplexes its listener (yamux), which Talon does not speak: turn gRPC broker multiplexing off in the plugin"
@@ -170,8 +173,15 @@ pub(crate) enum LaunchError {
     #[error("it refused its settings (Init): {0}; correct its config")]
     Init(Sanitized),
     /// Its capabilities could not be read.
-    #[error("its Capabilities cannot be read: {0}; it has to serve opentalon.plugin.v1.PluginService")]
-    Capabilities(Sanitized),
+    #[error(
+        "its Capabilities cannot be read: {cause}; it has to serve {service}, or its `service` has to name the one that it serves"
+    )]
+    Capabilities {
+        /// Why.
+        cause: Sanitized,
+        /// The service that was asked.
+        service: String,
+    },
     /// It declares what it may not.
     #[error(transparent)]
     Declaration(#[from] CapabilityError),
@@ -199,7 +209,7 @@ pub(crate) enum LaunchError {
 impl LaunchError {
     /// Whether a plugin that ended meanwhile would look like this.
     pub(super) fn may_be_an_exit(&self) -> bool {
-        matches!(self, Self::Connect(..) | Self::Init(_) | Self::Capabilities(_) | Self::Health(_))
+        matches!(self, Self::Connect(..) | Self::Init(_) | Self::Capabilities { .. } | Self::Health(_))
     }
 
     /// Whether the same start would fail again: something on the disk, in the configuration or on the machine
@@ -227,7 +237,8 @@ impl LaunchError {
                     | HandshakeError::Protocol { .. }
                     | HandshakeError::WrongDialect { .. }
             ),
-            Self::Tls
+            Self::Tls(error) => matches!(error, TlsError::NotBuilt | TlsError::NoCertificate),
+            Self::UnwantedTls
             | Self::Mux
             | Self::NoUid
             | Self::TcpInside { .. }
@@ -240,14 +251,20 @@ impl LaunchError {
     }
 }
 
+/// What a program of go-plugin says, and then ends with exit code 1, when its cookie is not in its environment.
+const NO_COOKIE: &str = "not meant to be executed directly";
+
 /// What ends of that kind usually mean.
-fn hint(step: Step, exit: &Exit) -> &'static str {
+fn hint(step: Step, exit: &Exit, words: &Words) -> &'static str {
     use talon_jail::ExitStatus::{Code, Signal};
 
     if step != Step::Handshake {
         return "; see its log";
     }
     match exit.status {
+        Code(1) if words.0.as_ref().is_some_and(|words| words.contains(NO_COOKIE)) => {
+            "; it waits for a magic cookie of its own: set `cookie` to the key and value that its host gives it"
+        }
         Code(0) => {
             "; a program that ends well without a handshake is either no plugin, or could not make its socket \
              (go-plugin then ends with exit code 0)"

@@ -6,11 +6,16 @@
 //!                                                     uid, process
 //! ```
 //!
+//! A plugin that turns out to speak the oldest protocol is cleared away and goes through all of it once more, behind a bridge
+//! ([`framed`]).
+//!
 //! Whatever goes wrong, and also when the caller gives up, nothing of the attempt is left: no process, no socket,
 //! no directory.
 
+mod alone;
 mod attempt;
 mod error;
+mod framed;
 mod isolation;
 mod process;
 mod program;
@@ -28,13 +33,16 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::alone::Alone;
 use self::attempt::{Attempt, Failure, LAST_NEWS};
 pub(crate) use self::error::LaunchError;
 use self::error::Step;
+use self::framed::Framed;
 pub(crate) use self::process::{Exit, Process};
 use self::wait::{Output, Waited};
 use crate::capability::Capability;
 use crate::client::Client;
+use crate::connect::ClientIdentity;
 use crate::handshake::MAX_LINE_BYTES;
 use crate::identity::{Identities, may_change_uid};
 use crate::logs::{Level, LogSink, Stream};
@@ -49,6 +57,7 @@ use crate::view::Views;
 pub(crate) struct Launcher {
     shared: Arc<Shared>,
     starts: Arc<Semaphore>,
+    framed: Framed,
 }
 
 #[derive(Debug)]
@@ -94,6 +103,8 @@ struct Spawned {
     stderr: PipeReader,
     report: talon_jail::Report,
     digest: String,
+    /// Who we are to it, where its connections are encrypted.
+    identity: Option<ClientIdentity>,
 }
 
 /// What comes of an attempt besides its process.
@@ -103,6 +114,15 @@ struct Ready {
     report: talon_jail::Report,
     digest: String,
     dialect: Dialect,
+}
+
+/// How an attempt ended that did not fail.
+enum Came {
+    Ready(Ready),
+    /// It speaks the oldest protocol, and is to be started behind the bridge.
+    Framed,
+    /// It was started behind the bridge because its program needed it, and has another program now.
+    Renewed,
 }
 
 impl Launcher {
@@ -123,7 +143,7 @@ impl Launcher {
         let may_change_uid = may_change_uid();
         let groups = spawn::groups(runtime.path());
         let shared = Shared { settings, stage, runtime, data_dir, views, identities, groups, may_change_uid };
-        Ok(Self { shared: Arc::new(shared), starts })
+        Ok(Self { shared: Arc::new(shared), starts, framed: Framed::default() })
     }
 
     /// The whole start, bounded by the spec's start timeout, which begins when it is this start's turn: plugins
@@ -145,25 +165,44 @@ impl Launcher {
             turn = self.starts.acquire() => turn.map_err(|_| LaunchError::Stopping)?,
         };
         let after = spec.lifecycle.start_timeout;
-        let mut attempt = Attempt::new();
         let deadline = Instant::now() + after;
-        let work = self.attempt(&mut attempt, spec, (instance, generation), deadline, logs, progress);
-        let outcome = cancel.run_until_cancelled(timeout_at(deadline, work)).await;
-        match (outcome, attempt.process.take()) {
-            (None, process) => {
-                attempt.clear(process).await;
-                Err(LaunchError::CalledOff)
-            }
-            (Some(Ok(Ok(ready))), Some(process)) => {
-                let Ready { client, capability, report, digest, dialect } = ready;
-                Ok(Running { process, client, capability, report, digest, dialect })
-            }
-            (Some(Ok(Err(failure))), process) => Err(attempt.clear(process).await.tell(failure)),
-            (Some(Err(_) | Ok(Ok(_))), process) => {
-                let step = attempt.step;
-                let words = attempt.clear(process).await;
-                Err(LaunchError::TimedOut { after, step, words: words.0 })
-            }
+        let mut bridged = self.framed.digest(&spec.name).map(|_| framed::behind_bridge(spec));
+        loop {
+            let spec = bridged.as_ref().unwrap_or(spec);
+            let mut attempt = Attempt::new();
+            let work = self.attempt(&mut attempt, spec, (instance, generation), deadline, logs, progress);
+            let outcome = cancel.run_until_cancelled(timeout_at(deadline, work)).await;
+            return match (outcome, attempt.process.take()) {
+                (None, process) => {
+                    attempt.clear(process).await;
+                    Err(LaunchError::CalledOff)
+                }
+                (Some(Ok(Ok(Came::Ready(ready)))), Some(process)) => {
+                    if bridged.is_some() {
+                        self.framed.remember(&spec.name, &ready.digest);
+                    }
+                    let Ready { client, capability, report, digest, dialect } = ready;
+                    Ok(Running { process, client, capability, report, digest, dialect })
+                }
+                (Some(Ok(Ok(Came::Framed))), process) => {
+                    attempt.clear(process).await;
+                    logs.note(instance, Level::Info, framed::FOUND);
+                    bridged = Some(framed::behind_bridge(spec));
+                    continue;
+                }
+                (Some(Ok(Ok(Came::Renewed))), process) => {
+                    attempt.clear(process).await;
+                    self.framed.forget(&spec.name);
+                    bridged = None;
+                    continue;
+                }
+                (Some(Ok(Err(failure))), process) => Err(attempt.clear(process).await.tell(failure)),
+                (Some(Err(_) | Ok(Ok(Came::Ready(_)))), process) => {
+                    let step = attempt.step;
+                    let words = attempt.clear(process).await;
+                    Err(LaunchError::TimedOut { after, step, words: words.0 })
+                }
+            };
         }
     }
 
@@ -182,10 +221,16 @@ impl Launcher {
         deadline: Instant,
         logs: &LogSink,
         progress: &(dyn Fn(Progress) + Send + Sync),
-    ) -> Result<Ready, Failure> {
-        let Spawned { process, dir, stdout, stderr, report, digest } =
+    ) -> Result<Came, Failure> {
+        let Spawned { process, dir, stdout, stderr, report, digest, identity } =
             self.spawn(attempt, spec, instance, deadline, logs).await?;
         let uid = process.uid();
+        if spec.dialect == Dialect::OpenTalonV0
+            && self.framed.digest(&spec.name).is_some_and(|framed| framed != digest)
+        {
+            attempt.process = Some(process);
+            return Ok(Came::Renewed);
+        }
         progress(Progress::Started { pid: process.pid(), uid });
         logs.note(
             instance,
@@ -226,7 +271,8 @@ impl Launcher {
             tokio::spawn(reader.drain(splitter, scribe, process.gone_signal()));
         }
 
-        let target = talk::target(spec, &handshake, &dir, uid, monitor_pid)?;
+        let target = talk::target(spec, &handshake, identity.as_ref(), &dir, uid, monitor_pid)?;
+        let socket = target.clone();
         let talking = talk::talk(
             &mut attempt.step,
             spec,
@@ -243,13 +289,21 @@ impl Launcher {
         };
         let (client, capability) = match talked {
             Ok(talked) => talked,
-            // A connection breaks shortly before the exit that broke it is told; the exit says more.
-            Err(error) => match timeout(LAST_NEWS, process.exited()).await {
-                Ok(exit) if error.may_be_an_exit() => return Err(Failure::Exited(exit)),
-                _ => return Err(error.into()),
-            },
+            Err(error) if error.may_be_an_exit() && framed::is_possible(spec, handshake.dialect) => {
+                let hangs_up = tokio::select! {
+                    biased;
+                    exit = process.exited() => return Err(Failure::Exited(exit)),
+                    hangs_up = framed::hangs_up(&socket) => hangs_up,
+                };
+                return if hangs_up { Ok(Came::Framed) } else { Err(unless_exited(error, process).await) };
+            }
+            Err(error) => return Err(unless_exited(error, process).await),
         };
-        Ok(Ready { client, capability, report, digest, dialect: handshake.dialect })
+        let dialect = match spec.dialect {
+            Dialect::OpenTalonV0 => spec.dialect,
+            _ => handshake.dialect,
+        };
+        Ok(Came::Ready(Ready { client, capability, report, digest, dialect }))
     }
 
     /// Everything up to a running program, which blocks.
@@ -276,6 +330,14 @@ impl Launcher {
         let spawned = spawning.await;
         attempt.spawning = None;
         joined(spawned)
+    }
+}
+
+/// A connection breaks shortly before the exit that broke it is told; the exit says more.
+async fn unless_exited(error: LaunchError, process: &Process) -> Failure {
+    match timeout(LAST_NEWS, process.exited()).await {
+        Ok(exit) if error.may_be_an_exit() => Failure::Exited(exit),
+        _ => error.into(),
     }
 }
 

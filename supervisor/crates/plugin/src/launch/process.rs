@@ -160,11 +160,16 @@ impl Process {
     }
 
     /// The same for somebody who outlives this handle.
-    pub(super) fn gone_signal(&self) -> impl Future<Output = ()> + Send + 'static {
+    pub(crate) fn gone_signal(&self) -> impl Future<Output = ()> + Send + 'static {
         let mut gone = self.gone.clone();
         async move {
             let _ = gone.wait_for(|gone| *gone).await;
         }
+    }
+
+    /// A signal to the monitor itself.
+    pub(crate) fn signal_monitor(&self, signal: rustix::process::Signal) -> io::Result<()> {
+        Ok(rustix::process::pidfd_send_signal(self.held.monitor.pidfd(), signal)?)
     }
 
     /// SIGINT to the program and its process group.

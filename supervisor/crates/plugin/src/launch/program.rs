@@ -8,6 +8,7 @@ use std::sync::Arc;
 use talon_jail::{Identity, Program};
 
 use super::error::LaunchError;
+use crate::bridge::Bridge;
 use crate::discover::{CheckError, compare, script_inside};
 use crate::spec::PluginSpec;
 use crate::view::program::{self, Kind, OpenProgram};
@@ -23,12 +24,23 @@ pub(super) struct Prepared {
     pub(super) script: Option<File>,
     /// The name that it is told.
     pub(super) argv0: OsString,
+    /// What it is told after that.
+    pub(super) args: Vec<OsString>,
     /// Where it runs, unless in its private directory.
     pub(super) cwd: Option<PathBuf>,
     /// Of the program, or of its directory.
     pub(super) digest: String,
     /// What it runs from, kept as long as it runs.
     pub(super) view: Option<Arc<View>>,
+}
+
+/// How a program can be started.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// By us: by its path, or by a descriptor.
+    Us,
+    /// By a bridge, in the jail: by its path alone.
+    Path,
 }
 
 /// Looks at the disk as it is now. Blocking.
@@ -38,6 +50,37 @@ pub(super) fn prepare(
     identity: Option<Identity>,
 ) -> Result<Prepared, LaunchError> {
     let gid = identity.map(|identity| identity.gid);
+    let args = || spec.args.iter().map(Into::into).collect();
+    let Some(bridge) = Bridge::of(spec.dialect) else {
+        return Ok(Prepared { args: args(), ..program(spec, views, gid, By::Us)? });
+    };
+    let missing = || CheckError::NoBridge { bridge: bridge.name() };
+    let own = bridge.program(&spec.bridges).ok_or_else(missing)?;
+    let (path, file) = program::open_own(own).map_err(CheckError::from)?;
+    let behind = match spec.url {
+        // There is nothing of it on this machine.
+        Some(_) => None,
+        None => Some(program(spec, views, gid, By::Path)?),
+    };
+    let argv0 = behind.as_ref().map(|behind| behind.argv0.clone()).unwrap_or_default();
+    let (script, cwd, digest, view) = match behind {
+        Some(Prepared { script, cwd, digest, view, .. }) => (script, cwd, digest, view),
+        None => (None, None, String::new(), None),
+    };
+    Ok(Prepared {
+        program: Program::Descriptor,
+        file: Some(file),
+        script,
+        argv0: path.into(),
+        args: bridge.args(spec, argv0),
+        cwd,
+        digest,
+        view,
+    })
+}
+
+/// The plugin's own program.
+fn program(spec: &PluginSpec, views: &Views, gid: Option<u32>, by: By) -> Result<Prepared, LaunchError> {
     match &spec.directory {
         Some(directory) => {
             let view = view(spec, views, Source::Directory(directory), gid)?;
@@ -52,12 +95,16 @@ pub(super) fn prepare(
                 Err(_) => {
                     let (real, opened) = program::open(&spec.program).map_err(CheckError::from)?;
                     script_inside(&real, opened.kind, directory)?;
+                    if by == By::Path && !tree::is_system_file(&real) {
+                        return Err(CheckError::ProgramOutside(real).into());
+                    }
                     (spec.program.clone(), opened)
                 }
             };
             let OpenProgram { file, kind } = opened;
             let (program, file, script) = match kind {
-                Kind::Native => (Program::Descriptor, Some(file), None),
+                Kind::Native if by == By::Us => (Program::Descriptor, Some(file), None),
+                Kind::Native => (Program::Path(path.clone()), None, None),
                 Kind::Script => (Program::Path(path.clone()), None, Some(file)),
             };
             Ok(Prepared {
@@ -65,6 +112,7 @@ pub(super) fn prepare(
                 file,
                 script,
                 argv0: path.into(),
+                args: Vec::new(),
                 cwd: Some(view.path().to_owned()),
                 digest: view.digest().to_owned(),
                 view: Some(view),
@@ -74,28 +122,39 @@ pub(super) fn prepare(
             let (real, OpenProgram { mut file, kind }) =
                 program::open(&spec.program).map_err(CheckError::from)?;
             // A script of the system's may need what lies beside it, and is as safe as its interpreter.
-            let by_path = kind == Kind::Script && tree::is_system_file(&real);
-            if kind == Kind::Native || by_path {
+            let by_path = (kind == Kind::Script || by == By::Path) && tree::is_system_file(&real);
+            if by_path || (kind == Kind::Native && by == By::Us) {
                 let digest = digest::of_file(&mut file)
                     .map_err(|source| CheckError::from(ProgramError::Io { path: real.clone(), source }))?;
                 compare(spec, real.clone(), digest.clone())?;
                 let argv0 = spec.program.clone().into();
-                let (program, file, script) = if by_path {
-                    (Program::Path(real), None, Some(file))
-                } else {
-                    (Program::Descriptor, Some(file), None)
+                let (program, file, script) = match kind {
+                    _ if !by_path => (Program::Descriptor, Some(file), None),
+                    Kind::Script => (Program::Path(real), None, Some(file)),
+                    Kind::Native => (Program::Path(real), None, None),
                 };
-                return Ok(Prepared { program, file, script, argv0, cwd: None, digest, view: None });
+                return Ok(Prepared {
+                    program,
+                    file,
+                    script,
+                    argv0,
+                    args: Vec::new(),
+                    cwd: None,
+                    digest,
+                    view: None,
+                });
             }
             let name = real.file_name().unwrap_or(real.as_os_str()).to_owned();
             let view = view(spec, views, Source::Script(&mut file, &name), gid)?;
             compare(spec, real, view.digest().to_owned())?;
             let path = view.path().join(&name);
+            let script = (kind == Kind::Script).then_some(file);
             Ok(Prepared {
                 program: Program::Path(path.clone()),
                 file: None,
-                script: Some(file),
+                script,
                 argv0: path.into(),
+                args: Vec::new(),
                 cwd: None,
                 digest: view.digest().to_owned(),
                 view: Some(view),

@@ -14,13 +14,14 @@ use tokio::time::Instant;
 use super::error::LaunchError;
 use super::process::{Belongings, Process};
 use super::{Shared, Spawned, isolation, program};
+use crate::connect::ClientIdentity;
 use crate::egress::{AllowList, Denied, Proxy};
 use crate::entry::NetworkAccess;
 use crate::environment::Sockets;
 use crate::logs::{Level, LogSink, Stream};
 use crate::name::PluginName;
 use crate::rundir::PrivateDir;
-use crate::spec::{Dialect, PluginSpec, SandboxSettings};
+use crate::spec::{Dialect, PluginSpec, SandboxSettings, Tls};
 use crate::state_sockets::Attached;
 use crate::stdio::PipeReader;
 
@@ -151,14 +152,26 @@ impl Shared {
         // Only our SDK knows of it, which speaks go-plugin's dialect; everybody else makes a socket as before.
         let handed = isolation.is_some() && spec.dialect != Dialect::OpenTalon;
         let listening = handed.then(|| dir.listen()).transpose().map_err(LaunchError::Directory)?;
-        let program::Prepared { program, file, script: _, argv0, cwd, digest, view } = prepared;
+        let program::Prepared { program, file, script: _, argv0, args, cwd, digest, view } = prepared;
+        let client = match spec.tls {
+            Tls::Off => None,
+            Tls::AutoMtls => Some(ClientIdentity::make()?),
+        };
+        let client_cert = client.as_ref().map(ClientIdentity::certificate_pem);
         let sockets = Sockets { listens: handed, proxied: proxy.is_some(), state: state.is_some() };
-        let argv = std::iter::once(argv0).chain(spec.args.iter().map(Into::into)).collect();
+        let argv = std::iter::once(argv0).chain(args).collect();
         let jail = JailSpec {
             name: format!("{}/{instance}", spec.name),
             program,
             argv,
-            env: crate::environment::build(spec, &self.settings.env_allow_list, &dir, instance, sockets),
+            env: crate::environment::build(
+                spec,
+                &self.settings.env_allow_list,
+                &dir,
+                instance,
+                sockets,
+                client_cert,
+            ),
             cwd: cwd.unwrap_or_else(|| dir.home_dir()),
             identity,
             limits: spec.sandbox.limits,
@@ -187,6 +200,6 @@ impl Shared {
         .map_err(LaunchError::Watch)?;
         let stdout = PipeReader::new(jailed.stdout).map_err(LaunchError::Watch)?;
         let stderr = PipeReader::new(jailed.stderr).map_err(LaunchError::Watch)?;
-        Ok(Spawned { process, dir, stdout, stderr, report: jailed.report, digest })
+        Ok(Spawned { process, dir, stdout, stderr, report: jailed.report, digest, identity: client })
     }
 }

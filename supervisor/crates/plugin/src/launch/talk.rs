@@ -8,9 +8,10 @@ use talon_sanitize::{Raw, Sanitized};
 
 use super::error::{LaunchError, Step};
 use super::process::Process;
+use crate::bridge::Bridge;
 use crate::capability::Capability;
-use crate::client::{Client, Health, InitOutcome, LinkError, RefreshError};
-use crate::connect::Target;
+use crate::client::{Client, Health, InitOutcome, LinkError, Methods, RefreshError};
+use crate::connect::{ClientIdentity, Target, TlsError};
 use crate::entry::NetworkAccess;
 use crate::handshake::{Address, Handshake};
 use crate::logs::{Level, LogSink, Stream};
@@ -22,21 +23,25 @@ use crate::stdio::{LastWords, Scribe};
 /// service's Watch is missing in most plugins.
 const HEALTH_POLL: Duration = Duration::from_millis(100);
 
-/// Before a program's output stream that broke is opened again; doubles up to the longest wait.
-const STDIO_RETRY: Duration = Duration::from_secs(1);
-const STDIO_RETRY_MAX: Duration = Duration::from_secs(60);
+/// Before a stream of the program's that broke (its output, its broker) is opened again; doubles up to the longest wait.
+const STREAM_RETRY: Duration = Duration::from_secs(1);
+const STREAM_RETRY_MAX: Duration = Duration::from_secs(60);
 
 /// Where the handshake leads, if it leads anywhere we go.
 pub(super) fn target(
     spec: &PluginSpec,
     handshake: &Handshake,
+    identity: Option<&ClientIdentity>,
     dir: &Arc<PrivateDir>,
     uid: u32,
     monitor_pid: u32,
 ) -> Result<Target, LaunchError> {
-    if handshake.server_cert.is_some() {
-        return Err(LaunchError::Tls);
-    }
+    let tls = match (identity, &handshake.server_cert) {
+        (None, None) => None,
+        (None, Some(_)) => return Err(LaunchError::UnwantedTls),
+        (Some(_), None) => return Err(TlsError::NoCertificate.into()),
+        (Some(identity), Some(field)) => Some(identity.with_server(field)?),
+    };
     if handshake.mux {
         return Err(LaunchError::Mux);
     }
@@ -48,7 +53,24 @@ pub(super) fn target(
         return Err(LaunchError::TcpInside { addr });
     }
     Target::new(&handshake.address, dir, uid, monitor_pid, spec.allow_tcp)
+        .map(|target| target.secured(tls))
         .map_err(|error| LaunchError::Connect(Raw::of(&error).line(), Some(error)))
+}
+
+/// The connections to where the handshake leads.
+pub(super) async fn connect(spec: &PluginSpec, target: Target) -> Result<Client, LaunchError> {
+    // A bridge is built with our SDK, whatever the program behind it serves.
+    let methods = match Bridge::of(spec.dialect) {
+        Some(_) => Methods::default(),
+        None => Methods::of(&spec.service),
+    };
+    Client::connect(spec.name.clone(), methods, target, spec.connections).await.map_err(|error| {
+        let words = connect_cause(&error);
+        match error {
+            LinkError::Connect(own) => LaunchError::Connect(words, Some(own)),
+            LinkError::Http(_) => LaunchError::Connect(words, None),
+        }
+    })
 }
 
 /// From a socket to a plugin that serves.
@@ -62,9 +84,7 @@ pub(super) async fn talk(
     last_words: &LastWords,
 ) -> Result<(Client, Arc<Capability>), LaunchError> {
     *step = Step::Connect;
-    let client = Client::connect(spec.name.clone(), target, spec.connections)
-        .await
-        .map_err(|error| LaunchError::Connect(connect_cause(&error), None))?;
+    let client = connect(spec, target).await?;
     if handshake.dialect == Dialect::GoPlugin {
         let scribe = |stream| Scribe::new(logs.clone(), instance, stream, last_words.clone());
         tokio::spawn(keep_drained(
@@ -73,6 +93,7 @@ pub(super) async fn talk(
             logs.line_bytes(),
             process.gone_signal(),
         ));
+        tokio::spawn(keep_broker(client.clone(), process.gone_signal()));
     }
     *step = Step::Init;
     match client.init(&spec.config).await.map_err(LaunchError::Init)? {
@@ -83,7 +104,7 @@ pub(super) async fn talk(
     }
     *step = Step::Capabilities;
     let capability = client.capabilities().await.map_err(|error| match error {
-        RefreshError::Call(text) => LaunchError::Capabilities(text),
+        RefreshError::Call(cause) => LaunchError::Capabilities { cause, service: spec.service.clone() },
         RefreshError::Refused(error) => LaunchError::Declaration(error),
     })?;
     *step = Step::Health;
@@ -97,22 +118,51 @@ pub(super) async fn talk(
 }
 
 /// Reads a go-plugin program's output stream for as long as the program lives.
-async fn keep_drained(
+pub(super) async fn keep_drained(
     client: Client,
     [mut stdout, mut stderr]: [Scribe; 2],
     line_bytes: usize,
     gone: impl Future<Output = ()>,
 ) {
     let drain = async {
-        let mut wait = STDIO_RETRY;
+        let mut retry = Retry::default();
         while client.drain_stdio(&mut stdout, &mut stderr, line_bytes).await {
-            tokio::time::sleep(wait).await;
-            wait = (2 * wait).min(STDIO_RETRY_MAX);
+            retry.pause().await;
         }
     };
     tokio::select! {
         () = gone => {}
         () = drain => {}
+    }
+}
+
+/// Holds a go-plugin program's broker open for as long as the program lives.
+pub(super) async fn keep_broker(client: Client, gone: impl Future<Output = ()>) {
+    let hold = async {
+        let mut retry = Retry::default();
+        while client.drain_broker().await {
+            retry.pause().await;
+        }
+    };
+    tokio::select! {
+        () = gone => {}
+        () = hold => {}
+    }
+}
+
+/// The next wait before a stream is opened again.
+struct Retry(Duration);
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self(STREAM_RETRY)
+    }
+}
+
+impl Retry {
+    async fn pause(&mut self) {
+        tokio::time::sleep(self.0).await;
+        self.0 = (2 * self.0).min(STREAM_RETRY_MAX);
     }
 }
 

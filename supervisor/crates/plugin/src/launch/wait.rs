@@ -28,6 +28,15 @@ pub(super) enum Waited {
 /// Reads until there is a handshake; what comes before it is logged, and so is what comes after it in the same
 /// chunk. Cancel-safe: what was read is kept in `output`.
 pub(super) async fn handshake(output: &mut Output, spec: &PluginSpec) -> Result<Waited, LaunchError> {
+    counted(output, spec, &mut 0).await
+}
+
+/// The same, and counts the lines that come before it.
+pub(super) async fn counted(
+    output: &mut Output,
+    spec: &PluginSpec,
+    stray: &mut usize,
+) -> Result<Waited, LaunchError> {
     let (mut lines, mut bytes) = (0, 0);
     loop {
         let Ok(chunk) = output.reader.read().await else { return Ok(Waited::End) };
@@ -51,6 +60,7 @@ pub(super) async fn handshake(output: &mut Output, spec: &PluginSpec) -> Result<
                 decided => found = Some(decided),
             }
         });
+        *stray = lines;
         if let Some(decided) = found {
             return Ok(Waited::Line(decided?));
         }

@@ -43,8 +43,9 @@ use talon_sanitize::Raw;
 const MAX_SOCKET_PATH_BYTES: usize = 107;
 
 /// The longest path that a plugin makes for its socket below the runtime directory: OpenTalon's, with the ten
-/// digits that Go's temporary names can have. go-plugin's and our SDK's are shorter.
-const LONGEST_SOCKET: &str = "/p/ffffff/t/opentalon-plugin-4294967295/plugin.sock";
+/// digits that Go's temporary names can have, in the directory that a bridge makes for it. go-plugin's and our SDK's are
+/// shorter.
+const LONGEST_SOCKET: &str = "/p/ffffff/t/0/opentalon-plugin-4294967295/plugin.sock";
 
 /// The longest runtime directory.
 pub(crate) const MAX_RUNTIME_DIR_BYTES: usize = MAX_SOCKET_PATH_BYTES - LONGEST_SOCKET.len();

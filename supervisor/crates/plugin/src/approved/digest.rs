@@ -1,0 +1,273 @@
+//! What an action declares, in digests: one for each part that people approve.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use talon_proto::plugin::{Action, PluginCapabilities};
+
+/// SHA-256 of each part, in lower-case hex, so that what changed can be said. The whole digest, because the one who would
+/// gain by two texts of one digest writes both.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Digests {
+    description: String,
+    parameters: String,
+    hints: String,
+    output_schema: String,
+    context: String,
+}
+
+impl Digests {
+    /// The parts that are not the same.
+    pub(super) fn differs_in(&self, other: &Self) -> Vec<&'static str> {
+        let parts = [
+            ("description", self.description == other.description),
+            ("parameters", self.parameters == other.parameters),
+            ("hints", self.hints == other.hints),
+            ("output_schema", self.output_schema == other.output_schema),
+            ("context", self.context == other.context),
+        ];
+        parts.into_iter().filter(|(_, same)| !same).map(|(part, _)| part).collect()
+    }
+
+    /// One digest of all parts.
+    pub(super) fn whole(&self) -> String {
+        let mut whole = Hasher::default();
+        for part in [&self.description, &self.parameters, &self.hints, &self.output_schema, &self.context] {
+            whole.text(part);
+        }
+        whole.end()
+    }
+
+    /// Whether every part looks like a digest.
+    pub(super) fn are_digests(&self) -> bool {
+        let hex = |text: &String| is_digest(text);
+        [&self.description, &self.parameters, &self.hints, &self.output_schema, &self.context]
+            .into_iter()
+            .all(hex)
+    }
+}
+
+/// Whether this looks like a digest.
+pub(super) fn is_digest(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// The digests of what an action declares. The order of parameters, of context arguments and of the keys in a schema counts
+/// for nothing: some libraries write them in another one each time.
+pub(super) fn digests(action: &Action) -> Digests {
+    let mut parameters: Vec<_> = action.parameters.iter().collect();
+    parameters.sort_by(|left, right| left.name.cmp(&right.name));
+    let mut of_parameters = Hasher::default();
+    for parameter in parameters {
+        of_parameters.text(&parameter.name);
+        of_parameters.text(&parameter.description);
+        of_parameters.text(&parameter.r#type);
+        of_parameters.flag(Some(parameter.required));
+        of_parameters.schema(&parameter.schema);
+    }
+    let mut context: Vec<_> = action.inject_context_args.iter().collect();
+    context.sort();
+    let mut of_context = Hasher::default();
+    for name in context {
+        of_context.text(name);
+    }
+    let mut hints = Hasher::default();
+    hints.flag(Some(action.user_only));
+    hints.flag(Some(action.read_only));
+    hints.flag(action.destructive);
+    if action.always_include {
+        // Only then, so that what was approved before this counted stays approved where it says nothing of it.
+        hints.text("always_include");
+    }
+    let mut description = Hasher::default();
+    description.text(&action.description);
+    let mut output_schema = Hasher::default();
+    output_schema.schema(&action.output_schema);
+    Digests {
+        description: description.end(),
+        parameters: of_parameters.end(),
+        hints: hints.end(),
+        output_schema: output_schema.end(),
+        context: of_context.end(),
+    }
+}
+
+/// The digest of what a plugin says of itself, all that hosts may put before a model: its description, its addition to the
+/// system prompt, its glossary and its articles. `None` if it says nothing. The order of entries counts for nothing.
+pub(super) fn texts(said: &PluginCapabilities) -> Option<String> {
+    let PluginCapabilities { description, system_prompt_addition, glossary, knowledge_articles, .. } = said;
+    if description.is_empty()
+        && system_prompt_addition.is_empty()
+        && glossary.is_empty()
+        && knowledge_articles.is_empty()
+    {
+        return None;
+    }
+    let entry = |texts: &[&String], lists: &[&Vec<String>]| {
+        let mut entry = Hasher::default();
+        texts.iter().for_each(|text| entry.text(text));
+        for list in lists {
+            entry.piece(b'a', &(list.len() as u64).to_le_bytes());
+            list.iter().for_each(|text| entry.text(text));
+        }
+        entry.end()
+    };
+    let mut terms: Vec<String> = glossary
+        .iter()
+        .map(|term| entry(&[&term.term, &term.definition, &term.category], &[&term.tags, &term.synonyms]))
+        .collect();
+    let mut articles: Vec<String> = knowledge_articles
+        .iter()
+        .map(|article| entry(&[&article.id, &article.title, &article.content], &[&article.tags]))
+        .collect();
+    terms.sort();
+    articles.sort();
+    let mut whole = Hasher::default();
+    whole.text(description);
+    whole.text(system_prompt_addition);
+    for entries in [terms, articles] {
+        whole.piece(b'a', &(entries.len() as u64).to_le_bytes());
+        entries.iter().for_each(|entry| whole.text(entry));
+    }
+    Some(whole.end())
+}
+
+/// Takes pieces of which none can pass for another or for two of them: each comes with its kind and length.
+#[derive(Default)]
+struct Hasher(Sha256);
+
+impl Hasher {
+    fn piece(&mut self, kind: u8, bytes: &[u8]) {
+        self.0.update([kind]);
+        self.0.update((bytes.len() as u64).to_le_bytes());
+        self.0.update(bytes);
+    }
+
+    fn text(&mut self, text: &str) {
+        self.piece(b't', text.as_bytes());
+    }
+
+    fn flag(&mut self, flag: Option<bool>) {
+        self.piece(
+            b'f',
+            &[match flag {
+                None => 2,
+                Some(flag) => u8::from(flag),
+            }],
+        );
+    }
+
+    /// A schema as JSON, if it is some, and else as text.
+    fn schema(&mut self, schema: &str) {
+        match serde_json::from_str(schema) {
+            Ok(value) => self.json(&value),
+            Err(_) => self.text(schema),
+        }
+    }
+
+    /// Its depth is bounded by the parser.
+    fn json(&mut self, value: &Value) {
+        match value {
+            Value::Null => self.piece(b'n', &[]),
+            Value::Bool(_) | Value::Number(_) => self.piece(b'v', value.to_string().as_bytes()),
+            Value::String(text) => self.piece(b's', text.as_bytes()),
+            Value::Array(values) => {
+                self.piece(b'a', &(values.len() as u64).to_le_bytes());
+                values.iter().for_each(|value| self.json(value));
+            }
+            Value::Object(fields) => {
+                self.piece(b'o', &(fields.len() as u64).to_le_bytes());
+                let mut fields: Vec<_> = fields.iter().collect();
+                fields.sort_by(|left, right| left.0.cmp(right.0));
+                for (key, value) in fields {
+                    self.piece(b'k', key.as_bytes());
+                    self.json(value);
+                }
+            }
+        }
+    }
+
+    fn end(self) -> String {
+        hex::encode(self.0.finalize())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use talon_proto::plugin::Parameter;
+
+    use super::*;
+
+    /// In which part, and what.
+    type Change = (&'static str, fn(&mut Action));
+
+    fn parameter(name: &str, schema: &str) -> Parameter {
+        Parameter {
+            name: name.to_owned(),
+            description: "What.".to_owned(),
+            r#type: "string".to_owned(),
+            required: true,
+            schema: schema.to_owned(),
+        }
+    }
+
+    fn action() -> Action {
+        Action {
+            name: "greet".to_owned(),
+            description: "Greets.".to_owned(),
+            parameters: vec![parameter("a", r#"{"minLength":1,"maxLength":2}"#), parameter("b", "")],
+            inject_context_args: vec!["user_id".to_owned(), "session_id".to_owned()],
+            output_schema: r#"{"type":"object"}"#.to_owned(),
+            ..Action::default()
+        }
+    }
+
+    #[test]
+    fn each_part_is_told_apart() {
+        let same = digests(&action());
+        assert!(same.are_digests());
+        let changes: [Change; 12] = [
+            ("description", |a| a.description.push('.')),
+            ("parameters", |a| a.parameters[0].name.push('x')),
+            ("parameters", |a| a.parameters[0].description.push('x')),
+            ("parameters", |a| a.parameters[0].r#type = "integer".to_owned()),
+            ("parameters", |a| a.parameters[0].required = false),
+            ("parameters", |a| a.parameters[0].schema = r#"{"minLength":1,"maxLength":3}"#.to_owned()),
+            ("hints", |a| a.read_only = true),
+            ("hints", |a| a.always_include = true),
+            ("hints", |a| a.user_only = true),
+            ("hints", |a| a.destructive = Some(false)),
+            ("output_schema", |a| a.output_schema = r#"{"type":"array"}"#.to_owned()),
+            ("context", |a| a.inject_context_args.push("tenant".to_owned())),
+        ];
+        for (part, change) in changes {
+            let mut changed = action();
+            change(&mut changed);
+            assert_eq!(digests(&changed).differs_in(&same), [part]);
+        }
+    }
+
+    #[test]
+    fn order_counts_for_nothing() {
+        let mut other = action();
+        other.parameters.reverse();
+        other.inject_context_args.reverse();
+        other.parameters[1].schema = "{ \"maxLength\": 2, \"minLength\": 1 }".to_owned();
+        assert_eq!(digests(&other), digests(&action()));
+    }
+
+    #[test]
+    fn no_text_moves_from_one_place_to_the_next_unseen() {
+        let mut moved = action();
+        moved.parameters[0].name = "aW".to_owned();
+        moved.parameters[0].description = "hat.".to_owned();
+        assert_ne!(digests(&moved), digests(&action()));
+        let of =
+            |schema: &str| digests(&Action { output_schema: schema.to_owned(), ..action() }).output_schema;
+        assert_ne!(of(r#"{"a":["b"]}"#), of(r#"{"a":"b"}"#));
+        assert_ne!(of(r#"["a","b"]"#), of(r#"["a",["b"]]"#));
+        assert_ne!(of("1"), of("\"1\""));
+        assert_ne!(of("not json"), of("\"not json\""));
+    }
+}

@@ -1,0 +1,163 @@
+//! A start step by step, for whoever wants to look at each: the same as [`Launcher::launch`] does in one go.
+
+use std::sync::Arc;
+
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::attempt::{Attempt, Failure, LAST_NEWS};
+use super::error::{LaunchError, Step};
+use super::process::Process;
+use super::wait::{self, Output, Waited};
+use super::{Launcher, Spawned, framed, talk};
+use crate::client::Client;
+use crate::connect::{ClientIdentity, Target};
+use crate::handshake::{Handshake, MAX_LINE_BYTES};
+use crate::logs::{LogSink, Stream};
+use crate::rundir::PrivateDir;
+use crate::spec::{Dialect, PluginSpec};
+use crate::stdio::{Scribe, Splitter};
+
+/// A process whose handshake nobody has waited for yet. Dropping it kills the process and all it started.
+pub(crate) struct Alone {
+    attempt: Attempt,
+    process: Process,
+    dir: Arc<PrivateDir>,
+    report: talon_jail::Report,
+    /// Its half of AutoMTLS, where that is asked for.
+    identity: Option<ClientIdentity>,
+    logs: LogSink,
+    stray_lines: usize,
+}
+
+impl Launcher {
+    /// Starts the program in its jail. From here on what it prints is read into `logs`.
+    pub(crate) async fn start_alone(
+        &self,
+        spec: &PluginSpec,
+        deadline: Instant,
+        logs: &LogSink,
+    ) -> Result<Alone, LaunchError> {
+        let _turn = self.starts.acquire().await.map_err(|_| LaunchError::Stopping)?;
+        let mut attempt = Attempt::new();
+        let spawned = self.spawn(&mut attempt, spec, 0, deadline, logs).await?;
+        let Spawned { process, dir, stdout, stderr, report, identity, .. } = spawned;
+        let scribe = |stream| Scribe::new(logs.clone(), 0, stream, attempt.last_words.clone());
+        let line_bytes = logs.line_bytes();
+        let gone = process.gone_signal();
+        attempt.errors =
+            Some(tokio::spawn(stderr.drain(Splitter::new(line_bytes), scribe(Stream::Stderr), gone)));
+        attempt.output = Some(Output {
+            reader: stdout,
+            splitter: Splitter::new(line_bytes.max(MAX_LINE_BYTES + 1)),
+            scribe: scribe(Stream::Stdout),
+        });
+        attempt.step = Step::Handshake;
+        Ok(Alone { attempt, process, dir, report, identity, logs: logs.clone(), stray_lines: 0 })
+    }
+}
+
+impl Alone {
+    pub(crate) fn process(&self) -> &Process {
+        &self.process
+    }
+
+    pub(crate) fn monitor_pid(&self) -> u32 {
+        self.process.monitor_pid()
+    }
+
+    pub(crate) fn dir(&self) -> &PrivateDir {
+        &self.dir
+    }
+
+    pub(crate) fn report(&self) -> &talon_jail::Report {
+        &self.report
+    }
+
+    /// How many lines came on standard output before the handshake line.
+    pub(crate) fn stray_lines(&self) -> usize {
+        self.stray_lines
+    }
+
+    /// Waits for the handshake line. From then on standard output is read for good.
+    pub(crate) async fn handshake(
+        &mut self,
+        spec: &PluginSpec,
+        deadline: Instant,
+    ) -> Result<Handshake, LaunchError> {
+        let process = &self.process;
+        let Some(output) = &mut self.attempt.output else { return Err(LaunchError::Stopping) };
+        let waiting = async {
+            tokio::select! {
+                biased;
+                waited = wait::counted(output, spec, &mut self.stray_lines) => waited.map_err(Failure::from),
+                exit = process.exited() => Err(Failure::Exited(exit)),
+            }
+        };
+        let failure = match timeout_at(deadline, waiting).await {
+            Ok(Ok(Waited::Line(handshake))) => {
+                if let Some(Output { reader, splitter, scribe }) = self.attempt.output.take() {
+                    tokio::spawn(reader.drain(splitter, scribe, self.process.gone_signal()));
+                }
+                return Ok(handshake);
+            }
+            Ok(Ok(Waited::End)) => match timeout(LAST_NEWS, process.exited()).await {
+                Ok(exit) => Failure::Exited(exit),
+                Err(_) => Failure::Closed,
+            },
+            Ok(Err(failure)) => failure,
+            Err(_) => {
+                let step = self.attempt.step;
+                let words = self.clear().await;
+                return Err(LaunchError::TimedOut {
+                    after: spec.lifecycle.start_timeout,
+                    step,
+                    words: words.0,
+                });
+            }
+        };
+        Err(self.clear().await.tell(failure))
+    }
+
+    /// Whether it turns out to speak the oldest protocol, for which there is a bridge.
+    pub(crate) async fn is_framed(
+        &self,
+        spec: &PluginSpec,
+        handshake: &Handshake,
+    ) -> Result<bool, LaunchError> {
+        if !framed::is_possible(spec, handshake.dialect) {
+            return Ok(false);
+        }
+        Ok(framed::hangs_up(&self.target(spec, handshake)?).await)
+    }
+
+    fn target(&self, spec: &PluginSpec, handshake: &Handshake) -> Result<Target, LaunchError> {
+        let (uid, monitor_pid) = (self.process.uid(), self.process.monitor_pid());
+        talk::target(spec, handshake, self.identity.as_ref(), &self.dir, uid, monitor_pid)
+    }
+
+    /// Connects to what the handshake named.
+    pub(crate) async fn connect(
+        &self,
+        spec: &PluginSpec,
+        handshake: &Handshake,
+    ) -> Result<Client, LaunchError> {
+        let client = talk::connect(spec, self.target(spec, handshake)?).await?;
+        if handshake.dialect == Dialect::GoPlugin {
+            let scribe = |stream| Scribe::new(self.logs.clone(), 0, stream, self.attempt.last_words.clone());
+            let scribes = [scribe(Stream::Stdout), scribe(Stream::Stderr)];
+            let gone = self.process.gone_signal();
+            tokio::spawn(talk::keep_drained(client.clone(), scribes, self.logs.line_bytes(), gone));
+            tokio::spawn(talk::keep_broker(client.clone(), self.process.gone_signal()));
+        }
+        Ok(client)
+    }
+
+    /// Kills it and reads what it said last.
+    async fn clear(&mut self) -> super::attempt::LastSeen {
+        self.process.kill_all();
+        let attempt = std::mem::replace(&mut self.attempt, Attempt::new());
+        // What it leaves is waited for as after any failed start; its own handle goes on being ours.
+        let _ = timeout(LAST_NEWS, self.process.gone()).await;
+        attempt.clear(None).await
+    }
+}

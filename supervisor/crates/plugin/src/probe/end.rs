@@ -1,0 +1,197 @@
+//! What a plugin leaves behind when it ends by itself.
+//!
+//! Behind a program that has ended its monitor clears up at once, so that there is nothing left to see. So the monitor is
+//! stopped while the program ends: nobody takes the program's exit, what it started lives on, and its directory is still
+//! there. Then the monitor goes on and does its work.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
+use talon_sanitize::{Raw, Sanitized, inert};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::time::timeout;
+
+use super::Probe;
+use super::wire::Wire;
+use crate::rundir::{SOCKET_DIR, TMP_DIR, magic_path};
+
+/// How many leftovers are named; the others are not counted either, since one is too many.
+const MAX_NAMED: usize = 4;
+/// How much of a name is shown.
+const MAX_NAME_BYTES: usize = 64;
+/// How much of a process's status line is read: its name has 15 bytes.
+const MAX_STAT_BYTES: usize = 4096;
+
+/// By what it was asked to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// go-plugin's `Shutdown`.
+    Shutdown,
+    /// SIGTERM.
+    Terminate,
+    /// SIGINT.
+    Interrupt,
+}
+
+/// What was there when the program had ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct End {
+    /// Whether it ended in time. Otherwise nothing else is known.
+    pub ended: bool,
+    /// Processes that it started and left, by name.
+    pub processes: Vec<Sanitized>,
+    /// Sockets that it made and left.
+    pub sockets: Vec<Sanitized>,
+}
+
+/// A monitor that is stopped, until this is dropped.
+struct Halted<'p>(&'p Probe);
+
+impl<'p> Halted<'p> {
+    fn new(probe: &'p Probe) -> io::Result<Self> {
+        probe.alone.process().signal_monitor(Signal::STOP)?;
+        Ok(Self(probe))
+    }
+}
+
+impl Drop for Halted<'_> {
+    fn drop(&mut self) {
+        // An error says that it is gone.
+        let _ = self.0.alone.process().signal_monitor(Signal::CONT);
+    }
+}
+
+impl Probe {
+    /// Asks the program to end and looks at what it leaves. With [`Asked::Shutdown`] and a plugin that does not know it, it
+    /// gets SIGTERM.
+    ///
+    /// # Errors
+    /// When this machine does not let us watch.
+    pub async fn end(&self, wire: Option<&Wire>, by: Asked, within: Duration) -> io::Result<End> {
+        let gone = || io::Error::new(io::ErrorKind::NotFound, "it has ended already");
+        let pid = i32::try_from(self.alone.process().pid()).ok().and_then(Pid::from_raw).ok_or_else(gone)?;
+        let halted = Halted::new(self)?;
+        // Nobody takes its exit from here on, so that the number stays its own.
+        let program = Exit::of(pid)?;
+        let agreed = match (by, wire) {
+            (Asked::Shutdown, Some(wire)) => wire.shutdown(within).await,
+            _ => false,
+        };
+        if !agreed {
+            let signal = if by == Asked::Interrupt { Signal::INT } else { Signal::TERM };
+            if kill_process_group(pid, signal).is_err() {
+                pidfd_send_signal(program.0.get_ref(), signal)?;
+            }
+        }
+        let ended = timeout(within, program.awaited()).await.is_ok();
+        let mut end = End { ended, processes: Vec::new(), sockets: Vec::new() };
+        if ended {
+            end.processes = below(self.alone.monitor_pid(), self.alone.process().pid())?;
+            end.sockets = [SOCKET_DIR, TMP_DIR].into_iter().flat_map(|dir| self.sockets_in(dir)).collect();
+            end.sockets.truncate(MAX_NAMED);
+        }
+        drop(halted);
+        Ok(end)
+    }
+
+    fn sockets_in(&self, dir: &str) -> Vec<Sanitized> {
+        use std::os::unix::fs::FileTypeExt;
+
+        let Ok(opened) = self.alone.dir().open(Path::new(dir)) else { return Vec::new() };
+        let entries = std::fs::read_dir(magic_path(opened.as_fd())).into_iter().flatten().flatten();
+        let sockets = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_socket()));
+        let name = |entry: std::fs::DirEntry| {
+            Raw::from(entry.file_name().to_string_lossy()).line_within(MAX_NAME_BYTES)
+        };
+        sockets.take(MAX_NAMED).map(name).collect()
+    }
+}
+
+/// A process whose end can be awaited.
+struct Exit(AsyncFd<OwnedFd>);
+
+impl Exit {
+    #[expect(
+        deprecated,
+        reason = "the successor is unsafe, which this crate forbids; what it asks for holds: the descriptor is owned, and \
+                  closed with this"
+    )]
+    fn of(pid: Pid) -> io::Result<Self> {
+        let fd = pidfd_open(pid, PidfdFlags::empty())?;
+        Ok(Self(AsyncFd::with_interest(fd, Interest::READABLE)?))
+    }
+
+    async fn awaited(&self) {
+        // An error says that the runtime ends.
+        let _ = self.0.readable().await;
+    }
+}
+
+struct Running {
+    pid: u32,
+    parent: u32,
+    name: String,
+}
+
+/// The living processes below a monitor, but for the program itself.
+fn below(monitor: u32, program: u32) -> io::Result<Vec<Sanitized>> {
+    let all: Vec<Running> = std::fs::read_dir("/proc")?
+        .flatten()
+        .filter_map(|entry| running(entry.file_name().to_str()?.parse().ok()?))
+        .collect();
+    let mut family = vec![monitor];
+    let mut named = Vec::new();
+    // Each round finds the children of the one before.
+    let mut parents = vec![monitor];
+    while !parents.is_empty() {
+        let children: Vec<&Running> =
+            all.iter().filter(|it| parents.contains(&it.parent) && !family.contains(&it.pid)).collect();
+        let left = children.iter().filter(|it| it.pid != program);
+        named.extend(
+            left.map(|it| inert!("{} (process {})", Raw::from(&it.name).line_within(MAX_NAME_BYTES), it.pid)),
+        );
+        parents = children.iter().map(|it| it.pid).collect();
+        family.extend(&parents);
+    }
+    named.truncate(MAX_NAMED);
+    Ok(named)
+}
+
+/// What is told of a process that is there and no zombie.
+fn running(pid: u32) -> Option<Running> {
+    use std::io::Read;
+
+    let mut stat = Vec::new();
+    let file = std::fs::File::open(format!("/proc/{pid}/stat")).ok()?;
+    file.take(MAX_STAT_BYTES as u64).read_to_end(&mut stat).ok()?;
+    let text = String::from_utf8_lossy(&stat);
+    let (start, rest) = text.rsplit_once(')')?;
+    let mut fields = rest.split_whitespace();
+    let state = fields.next()?;
+    let parent = fields.next()?.parse().ok()?;
+    let name = start.split_once('(')?.1.to_owned();
+    (!matches!(state, "Z" | "X")).then_some(Running { pid, parent, name })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_runs_below_a_process_is_named_without_the_program() {
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let named = below(std::process::id(), 0).unwrap();
+        assert!(named.iter().any(|name| name.starts_with("sleep (process ")), "{named:?}");
+        let without = below(std::process::id(), child.id()).unwrap();
+        assert!(
+            !without.iter().any(|name| name.contains(&format!("process {})", child.id()))),
+            "{without:?}"
+        );
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}

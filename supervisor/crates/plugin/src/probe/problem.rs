@@ -1,0 +1,87 @@
+//! Why a start did not get further, and at which of its steps.
+
+use talon_sanitize::{Raw, Sanitized, inert};
+
+use crate::connect::ConnectError;
+use crate::handshake::HandshakeError;
+use crate::launch::LaunchError;
+use crate::spec::PluginSpec;
+
+/// The steps of a start, in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stage {
+    /// What lies on the disk was checked.
+    Files,
+    /// The jail was built.
+    Jail,
+    /// What comes before the handshake line was read.
+    Noise,
+    /// A handshake line was awaited.
+    Handshake,
+    /// The line was read.
+    Line,
+    /// Its versions were compared.
+    Version,
+    /// Its address was looked at.
+    Address,
+    /// It was connected to.
+    Serves,
+}
+
+/// Why a start did not get further.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
+pub struct Problem {
+    /// At which step.
+    pub stage: Stage,
+    /// A sentence that ends with what to do; texts of the plugin in it are bounded and sanitized.
+    pub text: Sanitized,
+}
+
+impl Problem {
+    pub(super) fn late(doing: &'static str, spec: &PluginSpec) -> Self {
+        let after = spec.lifecycle.start_timeout.as_secs_f32();
+        let text = inert!(
+            "time ran out after {} s while {}: it has to accept connections once it has printed its line",
+            after,
+            doing
+        );
+        Self { stage: Stage::Serves, text }
+    }
+}
+
+impl From<LaunchError> for Problem {
+    fn from(error: LaunchError) -> Self {
+        Self { stage: stage(&error), text: Raw::of(&error).line() }
+    }
+}
+
+fn stage(error: &LaunchError) -> Stage {
+    match error {
+        LaunchError::Check(_) | LaunchError::View(_) | LaunchError::Interpreter { .. } => Stage::Files,
+        LaunchError::Noise { .. } => Stage::Noise,
+        LaunchError::Exited { .. } | LaunchError::Closed { .. } | LaunchError::TimedOut { .. } => {
+            Stage::Handshake
+        }
+        LaunchError::Handshake(HandshakeError::CoreVersion { .. } | HandshakeError::AppVersion { .. }) => {
+            Stage::Version
+        }
+        LaunchError::Handshake(_) | LaunchError::Tls(_) | LaunchError::UnwantedTls | LaunchError::Mux => {
+            Stage::Line
+        }
+        LaunchError::TcpInside { .. }
+        | LaunchError::Connect(
+            _,
+            Some(
+                ConnectError::Outside { .. }
+                | ConnectError::TcpNotAllowed { .. }
+                | ConnectError::Open { .. }
+                | ConnectError::NoSocket { .. }
+                | ConnectError::WrongUid { .. }
+                | ConnectError::WrongProcess { .. },
+            ),
+        ) => Stage::Address,
+        LaunchError::Connect(..) => Stage::Serves,
+        _ => Stage::Jail,
+    }
+}

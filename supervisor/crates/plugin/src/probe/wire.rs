@@ -1,0 +1,68 @@
+//! Calls as bytes: a plugin's answer as it came, whatever it is.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::uri::PathAndQuery;
+use talon_sanitize::inert;
+use tonic::Code;
+
+use crate::client::{Client, RawCall};
+use crate::execute::ExecuteError;
+use crate::spec::PluginSpec;
+
+/// The connections to one process. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Wire {
+    client: Client,
+    service: String,
+}
+
+/// How one call is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Call {
+    /// What its deadline header says.
+    pub timeout: Option<Duration>,
+    /// How long an answer is waited for. Then the stream is reset.
+    pub patience: Duration,
+    /// The largest answer that is read.
+    pub max_answer_bytes: usize,
+}
+
+impl Wire {
+    pub(super) fn new(client: Client, spec: &PluginSpec) -> Self {
+        let service = match crate::bridge::Bridge::of(spec.dialect) {
+            // A bridge is built with our SDK, whatever the program behind it serves.
+            Some(_) => crate::spec::DEFAULT_SERVICE.to_owned(),
+            None => spec.service.clone(),
+        };
+        Self { client, service }
+    }
+
+    /// Calls a method of `PluginService`, such as `Execute`, under the name that the plugin serves it by. Dropping the
+    /// future resets the stream.
+    ///
+    /// # Errors
+    /// [`ExecuteError`]: a status of the plugin's, no answer in time, a broken connection.
+    pub async fn call(&self, method: &str, message: Bytes, call: Call) -> Result<Bytes, ExecuteError> {
+        self.at(&format!("/{}/{method}", self.service), message, call).await
+    }
+
+    /// Calls any method by its whole path.
+    ///
+    /// # Errors
+    /// As of [`Wire::call`].
+    pub async fn at(&self, path: &str, message: Bytes, call: Call) -> Result<Bytes, ExecuteError> {
+        let Ok(path) = PathAndQuery::try_from(path) else {
+            let message = inert!("the name of its service makes no path: correct its `service`");
+            return Err(ExecuteError::Status { code: Code::Unimplemented, message });
+        };
+        let Call { timeout, patience, max_answer_bytes } = call;
+        self.client.raw(RawCall { path, message, timeout, patience, max_answer_bytes }).await
+    }
+
+    /// Asks it to end by go-plugin's `Shutdown`; false if it does not know that.
+    pub async fn shutdown(&self, within: Duration) -> bool {
+        self.client.shutdown(within).await
+    }
+}
