@@ -1,0 +1,298 @@
+//! The plugin's own program: a child of ours, in the same jail.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::DirBuilder;
+use std::io::{self, BufRead as _, BufReader, Read, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdout, ExitStatus, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::process::{Child, Command};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use crate::line::{self, LineError, MAX_LINE_BYTES, MAX_STRAY_LINES};
+use crate::say;
+
+/// How long it may take to end after SIGINT before it is killed: what its own host gave it.
+const GRACE: Duration = Duration::from_secs(5);
+/// How long its last words may take to arrive once it has ended. They are in a pipe; only a child of its own that holds the
+/// other end lets this pass.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+/// The longest line of its output that is passed on in one piece, as long as a host takes one; what is longer is broken.
+const MAX_PIECE_BYTES: u64 = 8 << 10;
+/// Under how many names a directory is tried to be made. Under a supervisor the first is free.
+const MAX_DIRECTORIES: u32 = 1000;
+
+/// Variables that are this process's own, and mean something else to a program that finds them: what a host says to a
+/// go-plugin program.
+const OWN_PREFIXES: [&str; 2] = ["PLUGIN_", "TALON_PLUGIN_"];
+/// Likewise: the socket that it was handed, and what it logs. The plugin's key-values and its way out stay.
+const OWN: [&str; 2] = ["TALON_LISTEN_FD", "TALON_LOG"];
+
+/// Why there is no program to talk to.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StartError {
+    /// No place for its files.
+    #[error("no directory can be made below {} for it: {source}", below.display())]
+    Place {
+        /// Where.
+        below: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It cannot be executed.
+    #[error("{} cannot be started: {source}; check that it is there and may be executed", program.display())]
+    Start {
+        /// The program.
+        program: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It cannot be watched.
+    #[error("a thread cannot be started: {0}; raise its limit on processes")]
+    Thread(#[source] io::Error),
+}
+
+/// Why it names no socket.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NoLine {
+    /// Its line will not do.
+    #[error(transparent)]
+    Line(#[from] LineError),
+    /// A line without an end.
+    #[error(
+        "it printed more than {MAX_LINE_BYTES} bytes without a line end before its handshake; let it print the handshake line first"
+    )]
+    TooLong,
+    /// Too many other lines.
+    #[error(
+        "it printed more than {MAX_STRAY_LINES} lines before its handshake; let it print the handshake line first, and anything else to standard error"
+    )]
+    Noise,
+    /// The end of its output.
+    #[error(
+        "it closed its standard output before its handshake; it prints one handshake line and keeps its output open"
+    )]
+    Closed,
+}
+
+/// A program that runs.
+pub(crate) struct Program {
+    child: Child,
+    name: PathBuf,
+    /// Closed when all of its output was passed on.
+    drained: oneshot::Receiver<()>,
+    place: Place,
+}
+
+/// What comes of its first line.
+pub(crate) type Line = oneshot::Receiver<Result<PathBuf, NoLine>>;
+
+/// Starts it. It is killed with what is returned here.
+pub(crate) fn start(program: &OsStr, args: &[OsString]) -> Result<(Program, Line), StartError> {
+    let place = Place::make(&std::env::temp_dir())?;
+    let mut command = Command::new(program);
+    command
+        .args(args)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit())
+        .kill_on_drop(true);
+    for (name, _) in std::env::vars_os().filter(|(name, _)| is_own(name)) {
+        command.env_remove(name);
+    }
+    command.env("TMPDIR", &place.0);
+    // A signal that is meant for us also goes to our group; when the program is to end is ours to say, after its calls.
+    command.process_group(0);
+    let name = PathBuf::from(program);
+    let failed = |source| StartError::Start { program: name.clone(), source };
+    let mut child = command.spawn().map_err(failed)?;
+    let stdout = child.stdout.take().ok_or_else(|| failed(io::ErrorKind::BrokenPipe.into()))?;
+    let stdout = ChildStdout::from(stdout.into_owned_fd().map_err(failed)?);
+    let (found, line) = oneshot::channel();
+    let (done, drained) = oneshot::channel::<()>();
+    // A thread of its own, because standard error is a pipe that may be full for a while.
+    thread::Builder::new()
+        .name("output".to_owned())
+        .spawn(move || {
+            let _done = done;
+            pass_on(stdout, found);
+        })
+        .map_err(StartError::Thread)?;
+    Ok((Program { child, name, drained, place }, line))
+}
+
+fn is_own(name: &OsStr) -> bool {
+    let name = name.as_bytes();
+    OWN.iter().any(|own| name == own.as_bytes())
+        || OWN_PREFIXES.iter().any(|prefix| name.starts_with(prefix.as_bytes()))
+}
+
+impl Program {
+    /// How it was called.
+    pub(crate) fn name(&self) -> &Path {
+        &self.name
+    }
+
+    /// Waits until it ends, and a moment for what it said last.
+    pub(crate) async fn ended(&mut self) -> io::Result<ExitStatus> {
+        let status = self.child.wait().await?;
+        let _ = timeout(LAST_WORDS, &mut self.drained).await;
+        Ok(status)
+    }
+
+    /// Ends one that cannot be used.
+    pub(crate) async fn kill(mut self) {
+        // It fails for one that has ended.
+        let _ = self.child.kill().await;
+        let _ = timeout(LAST_WORDS, &mut self.drained).await;
+    }
+
+    /// Ends it as its own host did: SIGINT, a while, SIGKILL. SIGINT goes to its whole group, since a shell in front of the
+    /// program would keep it for itself. Its files go with it.
+    pub(crate) async fn stop(mut self) {
+        if let Some(pid) = self.child.id().and_then(|id| Pid::from_raw(id.cast_signed())) {
+            // It has not been waited for, so the number is still its own; if it has ended, that is what was wanted.
+            let _ = kill_process_group(pid, Signal::INT);
+        }
+        if timeout(GRACE, self.child.wait()).await.is_err() {
+            say::warn(format_args!("its program did not end within {GRACE:?} of SIGINT and is killed"));
+            let _ = self.child.kill().await;
+        }
+        drop(self.place);
+    }
+}
+
+/// A directory of its own, removed with all that is in it.
+struct Place(PathBuf);
+
+impl Place {
+    /// Under the shortest name that is free: a socket's path has little room.
+    fn make(below: &Path) -> Result<Self, StartError> {
+        let mut last = io::ErrorKind::AlreadyExists.into();
+        for number in 0..MAX_DIRECTORIES {
+            let path = below.join(number.to_string());
+            match DirBuilder::new().mode(0o700).create(&path) {
+                Ok(()) => return Ok(Self(path)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => {
+                    last = error;
+                    break;
+                }
+            }
+        }
+        Err(StartError::Place { below: below.to_owned(), source: last })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // In a jail it goes with everything else, and elsewhere nobody could act on it.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Reads its output to the end: up to the handshake line as that, everything else to standard error.
+fn pass_on(stdout: impl Read, found: oneshot::Sender<Result<PathBuf, NoLine>>) {
+    let mut stdout = BufReader::new(stdout);
+    let line = handshake(&mut stdout);
+    // If nobody waits for it any more, the rest still has to be read.
+    let _ = found.send(line);
+    while let Some(piece) = piece(&mut stdout, MAX_PIECE_BYTES) {
+        repeat(&piece);
+    }
+}
+
+fn handshake(stdout: &mut impl io::BufRead) -> Result<PathBuf, NoLine> {
+    for _ in 0..=MAX_STRAY_LINES {
+        // One more than a line may have, so that a longer one shows.
+        let limit = MAX_LINE_BYTES as u64 + 1;
+        let line = piece(stdout, limit).ok_or(NoLine::Closed)?;
+        if line.len() > MAX_LINE_BYTES {
+            repeat(&line);
+            return Err(NoLine::TooLong);
+        }
+        if let Some(found) = line::parse(&String::from_utf8_lossy(&line)) {
+            return Ok(found?);
+        }
+        repeat(&line);
+    }
+    Err(NoLine::Noise)
+}
+
+/// A line, or as much of one as may be read at once; `None` at the end.
+fn piece(stdout: &mut impl io::BufRead, limit: u64) -> Option<Vec<u8>> {
+    let mut piece = Vec::new();
+    let read = stdout.take(limit).read_until(b'\n', &mut piece);
+    read.is_ok_and(|bytes| bytes > 0).then_some(piece)
+}
+
+fn repeat(piece: &[u8]) {
+    let mut piece = piece.to_vec();
+    if piece.last() != Some(&b'\n') {
+        piece.push(b'\n');
+    }
+    // In one write, so that a line of ours does not come between. Without a reader there is nobody to tell.
+    let _ = io::stderr().write_all(&piece);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line_of(output: &[u8]) -> Result<PathBuf, String> {
+        let (found, mut line) = oneshot::channel();
+        pass_on(output, found);
+        line.try_recv().expect("it always says something").map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_line_may_come_after_a_banner() {
+        assert_eq!(line_of(b"hello\n\n1|unix|/x/y\nmore"), Ok("/x/y".into()));
+        assert_eq!(line_of(b"1|unix|/x/y"), Ok("/x/y".into()));
+        let banner = [b"x\n".repeat(MAX_STRAY_LINES), b"1|unix|/x\n".to_vec()].concat();
+        assert_eq!(line_of(&banner), Ok("/x".into()));
+    }
+
+    #[test]
+    fn what_is_no_line_is_given_up() {
+        for (output, says) in [
+            (Vec::new(), "closed its standard output"),
+            (b"hello\n".to_vec(), "closed its standard output"),
+            (b"x\n".repeat(MAX_STRAY_LINES + 1), "more than 64 lines"),
+            (vec![b'x'; 1 << 20], "without a line end"),
+            (b"1|unix|relative\n".to_vec(), "no absolute path"),
+        ] {
+            let said = line_of(&output).unwrap_err();
+            assert!(said.contains(says), "{says:?} is not in {said:?}");
+        }
+    }
+
+    #[test]
+    fn a_hosts_words_to_this_process_are_not_passed_on() {
+        for name in ["PLUGIN_MIN_PORT", "TALON_PLUGIN_NAME", "TALON_LISTEN_FD", "TALON_LOG"] {
+            assert!(is_own(OsStr::new(name)), "{name}");
+        }
+        for name in ["PATH", "HOME", "TALON_STATE_SOCKET", "TALON_PROXY_SOCKET", "MY_PLUGIN_X"] {
+            assert!(!is_own(OsStr::new(name)), "{name}");
+        }
+    }
+
+    #[test]
+    fn its_place_is_short_its_own_and_goes() {
+        let below = tempfile::tempdir().unwrap();
+        let first = Place::make(below.path()).unwrap();
+        let second = Place::make(below.path()).unwrap();
+        assert_eq!((first.0.clone(), second.0.clone()), (below.path().join("0"), below.path().join("1")));
+        std::fs::write(first.0.join("left"), "x").unwrap();
+        let path = first.0.clone();
+        drop(first);
+        assert!(!path.exists() && second.0.exists());
+        assert!(Place::make(Path::new("/nonexistent")).is_err());
+    }
+}

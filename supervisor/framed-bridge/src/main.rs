@@ -1,0 +1,207 @@
+//! Translates for the oldest OpenTalon plugins, those of v0.0.1, which speak lengths and JSON instead of gRPC.
+//!
+//! ```text
+//! host ── gRPC (our SDK) ── talon-framed-bridge ── 4-byte length + JSON, a unix socket ── PROGRAM
+//! ```
+//!
+//! It is a plugin: it runs in the plugin's jail with the plugin's rights, and starts the plugin's program as its child. When
+//! the program ends, so does this, and the host restarts both; when this is told to end, it ends the program.
+
+mod child;
+mod exchange;
+mod frame;
+mod line;
+mod message;
+mod say;
+mod tools;
+
+use std::cell::Cell;
+use std::ffi::OsString;
+use std::fmt;
+use std::process::{ExitCode, ExitStatus};
+use std::time::Duration;
+
+use talon_sdk::{DEFAULT_GRACE, Plugin, ServeError};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::{sleep, timeout};
+
+use crate::child::{Line, NoLine};
+use crate::exchange::Exchange;
+use crate::tools::CapabilitiesError;
+
+/// How a program that was called wrongly ends.
+const USAGE: u8 = 2;
+/// How long it may take to print its line, and then to tell what it offers: what its later hosts gave it. A supervisor's
+/// start_timeout usually comes first, and shows what was awaited.
+const LINE_TIMEOUT: Duration = Duration::from_secs(60);
+const CAPABILITIES_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long the news of the program's end may take to arrive.
+const LAST_NEWS: Duration = Duration::from_millis(200);
+
+const HELP: &str = "\
+talon-framed-bridge runs an OpenTalon v0.0.1 plugin (lengths and JSON on a unix socket) as a plugin that speaks gRPC.
+
+Usage: talon-framed-bridge -- PROGRAM [ARGUMENT …]
+
+It is started by talon, for plugins whose dialect is opentalon-v0, or which turn out to speak that.
+
+Options:
+  -h, --help     print this
+  -V, --version  print the version";
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args_os().skip(1);
+    match arguments.next().as_ref().map(|argument| argument.to_str()) {
+        Some(Some("--")) => {}
+        Some(Some("--version" | "-V")) => {
+            println!("talon-framed-bridge {}", env!("CARGO_PKG_VERSION"));
+            return ExitCode::SUCCESS;
+        }
+        Some(Some("--help" | "-h")) => {
+            println!("{HELP}");
+            return ExitCode::SUCCESS;
+        }
+        _ => return misused(),
+    }
+    let Some(program) = arguments.next() else { return misused() };
+    let arguments: Vec<OsString> = arguments.collect();
+    // One thread: it waits for the program, and for the host.
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            say::error(format_args!("the bridge cannot start: {error}"));
+            return ExitCode::FAILURE;
+        }
+    };
+    runtime.block_on(run(program, arguments))
+}
+
+fn misused() -> ExitCode {
+    eprintln!("talon-framed-bridge is called with -- and a plugin's command. See talon-framed-bridge --help");
+    ExitCode::from(USAGE)
+}
+
+/// How far it has come, for the message about a program that ended.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Line,
+    Capabilities,
+    Serving,
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Line => "before its handshake line",
+            Self::Capabilities => "before it told its capabilities",
+            Self::Serving => "while it served",
+        })
+    }
+}
+
+/// Why it is not served, or no longer.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error(transparent)]
+    Line(#[from] NoLine),
+    #[error("it printed no handshake line within {LINE_TIMEOUT:?}: let it print 1|unix|PATH once it listens")]
+    NoLine,
+    #[error(transparent)]
+    Capabilities(#[from] CapabilitiesError),
+    #[error("it did not tell its capabilities within {CAPABILITIES_TIMEOUT:?}")]
+    NoCapabilities,
+    #[error("the bridge cannot watch for signals: {0}")]
+    Signals(#[source] std::io::Error),
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+}
+
+async fn run(program: OsString, arguments: Vec<OsString>) -> ExitCode {
+    let (mut child, line) = match child::start(&program, &arguments) {
+        Ok(started) => started,
+        Err(error) => {
+            say::error(format_args!("the plugin's program {error}"));
+            return ExitCode::FAILURE;
+        }
+    };
+    let shown = child.name().display().to_string();
+    let step = Cell::new(Step::Line);
+    let failure = tokio::select! {
+        biased;
+        ended = child.ended() => return over(&shown, step.get(), ended),
+        served = serve(line, &step) => served.err(),
+    };
+    let Some(failure) = failure else {
+        child.stop().await;
+        return ExitCode::SUCCESS;
+    };
+    // What breaks usually breaks because the program ended, which is told a moment later and says more.
+    if let Ok(ended) = timeout(LAST_NEWS, child.ended()).await {
+        return over(&shown, step.get(), ended);
+    }
+    // Gone before that is said: what is said last is told with the failure of the start.
+    child.kill().await;
+    say::error(format_args!("the plugin's program {shown} cannot be used: {failure}"));
+    ExitCode::FAILURE
+}
+
+/// The program has ended.
+fn over(program: &str, step: Step, ended: std::io::Result<ExitStatus>) -> ExitCode {
+    let how = ended.map_or_else(|error| error.to_string(), |status| status.to_string());
+    say::error(format_args!(
+        "the plugin's program {program} ended {step} ({how}), and its bridge ends with it"
+    ));
+    ExitCode::FAILURE
+}
+
+/// From a program that runs to the end of its service.
+async fn serve(line: Line, step: &Cell<Step>) -> Result<(), Failure> {
+    let mut told = Told::install().map_err(Failure::Signals)?;
+    let plugin = tokio::select! {
+        plugin = connect(line, step) => plugin?,
+        () = told.heard() => return Ok(()),
+    };
+    step.set(Step::Serving);
+    let unheard = async {
+        told.heard().await;
+        // The SDK hears the same signal and drains. This is for one that came just before it began to listen.
+        sleep(DEFAULT_GRACE * 2).await;
+    };
+    tokio::select! {
+        served = plugin.serve_async() => Ok(served?),
+        () = unheard => Ok(()),
+    }
+}
+
+/// Its line, its socket, what it offers.
+async fn connect(line: Line, step: &Cell<Step>) -> Result<Plugin, Failure> {
+    say::info("waiting for the handshake line of the plugin's program");
+    // A sender that is dropped belongs to a thread that ended without a word.
+    let line = timeout(LINE_TIMEOUT, line).await.map_err(|_| Failure::NoLine)?;
+    let socket = line.unwrap_or(Err(NoLine::Closed))?;
+    step.set(Step::Capabilities);
+    say::info("asking the plugin's program for its capabilities, by OpenTalon v0.0.1");
+    let exchange = Exchange::new(socket);
+    let capabilities = timeout(CAPABILITIES_TIMEOUT, tools::read(&exchange)).await;
+    let capabilities = capabilities.map_err(|_| Failure::NoCapabilities)??;
+    Ok(tools::plugin(exchange, capabilities))
+}
+
+/// The signals by which a host asks for the end.
+struct Told {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Told {
+    fn install() -> std::io::Result<Self> {
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    async fn heard(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! From what the program declares to a plugin of the SDK's.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use talon_sdk::proto::{Action as Declared, Parameter};
+use talon_sdk::{Plugin, Tool, ToolError};
+
+use crate::exchange::{AskError, Exchange};
+use crate::message::{Action, Capabilities, MAX_ACTIONS, MAX_PARAMETERS, Request};
+use crate::say::{self, shown};
+
+/// The longest names of plugins and actions that the SDK takes.
+const MAX_NAME_LEN: usize = 64;
+/// How many actions that are left out are told of one by one.
+const MAX_TOLD: usize = 8;
+/// What a plugin is called that has no name fit for use.
+const NAMELESS: &str = "plugin";
+
+/// Why the program cannot be offered.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CapabilitiesError {
+    /// They cannot be asked for.
+    #[error("its capabilities cannot be read: {0}")]
+    Ask(#[from] AskError),
+    /// It says no.
+    #[error("it refuses to tell its capabilities: {0}")]
+    Refused(String),
+    /// It tells none.
+    #[error("its answer to \"capabilities\" holds no caps; it has to answer as in OpenTalon v0.0.1")]
+    Missing,
+}
+
+/// Asks the program what it offers.
+pub(crate) async fn read(exchange: &Exchange) -> Result<Capabilities, CapabilitiesError> {
+    let answer = exchange.ask(&Request::capabilities()).await?;
+    if !answer.error.is_empty() {
+        return Err(CapabilitiesError::Refused(shown(&answer.error)));
+    }
+    answer.caps.ok_or(CapabilitiesError::Missing)
+}
+
+/// The plugin that a program is. It takes no settings: v0.0.1 has no way to give it any.
+pub(crate) fn plugin(exchange: Exchange, capabilities: Capabilities) -> Plugin {
+    let exchange = Arc::new(exchange);
+    let name = slug(&capabilities.name);
+    if name != capabilities.name {
+        say::warn(format_args!("it calls itself {}, which becomes {name:?}", shown(&capabilities.name)));
+    }
+    let called: Arc<str> = capabilities.name.as_str().into();
+    let plugin = Plugin::new(name).description(capabilities.description.clone()).tools(tools(
+        &exchange,
+        &called,
+        capabilities,
+    ));
+    plugin.refresh(move || {
+        let (exchange, called) = (exchange.clone(), called.clone());
+        async move {
+            // It says nothing but what its author should know of it anyway.
+            let capabilities = read(&exchange).await.map_err(|error| ToolError::new(error.to_string()))?;
+            Ok(tools(&exchange, &called, capabilities))
+        }
+    })
+}
+
+/// A name as the SDK takes it.
+fn slug(name: &str) -> String {
+    let fit = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    let slug: String = name.chars().map(fit).skip_while(|c| *c == '-').take(MAX_NAME_LEN).collect();
+    if slug.is_empty() { NAMELESS.to_owned() } else { slug }
+}
+
+/// Tools of the actions that can be offered, and a line for each of the first few that cannot.
+fn tools(exchange: &Arc<Exchange>, plugin: &Arc<str>, capabilities: Capabilities) -> Vec<Tool> {
+    let actions = capabilities.actions;
+    if actions.more > 0 {
+        say::warn(format_args!(
+            "it declares {} actions beyond the first {MAX_ACTIONS}, which are left out",
+            actions.more
+        ));
+    }
+    let mut names = HashSet::new();
+    let (mut tools, mut left_out) = (Vec::new(), 0_usize);
+    for action in actions.items {
+        match defect(&action, &names) {
+            None => {
+                names.insert(action.name.clone());
+                tools.push(tool(exchange.clone(), plugin.clone(), action));
+            }
+            Some(defect) => {
+                left_out += 1;
+                if left_out <= MAX_TOLD {
+                    say::warn(format_args!("its action {} is left out: {defect}", shown(&action.name)));
+                }
+            }
+        }
+    }
+    if left_out > MAX_TOLD {
+        say::warn(format_args!("{} more of its actions are left out for such reasons", left_out - MAX_TOLD));
+    }
+    tools
+}
+
+/// Why an action cannot be offered.
+fn defect(action: &Action, names: &HashSet<String>) -> Option<String> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    let name = &action.name;
+    if name.is_empty() || name.len() > MAX_NAME_LEN || !name.bytes().all(plain) {
+        return Some(format!(
+            "a name has 1 to {MAX_NAME_LEN} characters of a-z, A-Z, 0-9, '_' and '-'; rename it in the plugin"
+        ));
+    }
+    if names.contains(name) {
+        return Some("another one has its name; rename one of them in the plugin".to_owned());
+    }
+    let more = action.parameters.more;
+    (more > 0).then(|| format!("it has {more} parameters beyond the first {MAX_PARAMETERS}"))
+}
+
+fn tool(exchange: Arc<Exchange>, plugin: Arc<str>, action: Action) -> Tool {
+    let parameters = action.parameters.items.into_iter().map(|parameter| Parameter {
+        name: parameter.name,
+        description: parameter.description,
+        r#type: parameter.kind,
+        required: parameter.required,
+        schema: String::new(),
+    });
+    let declared = Declared {
+        name: action.name,
+        description: action.description,
+        parameters: parameters.collect(),
+        ..Declared::default()
+    };
+    Tool::dynamic(declared, move |args: BTreeMap<String, String>, cx| {
+        let (exchange, plugin) = (exchange.clone(), plugin.clone());
+        async move {
+            let action = cx.action();
+            let request =
+                Request { method: "execute", id: cx.call_id(), plugin: &plugin, action, args: Some(&args) };
+            match exchange.ask(&request).await {
+                Ok(answer) if answer.error.is_empty() => Ok(answer.content),
+                Ok(answer) => Err(ToolError::new(answer.error)),
+                Err(error) => {
+                    say::warn(format_args!("call {}, action {action}: {error}", shown(cx.call_id())));
+                    Err(ToolError::new(format!("the plugin's program failed: {error}")))
+                }
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message;
+
+    fn made_of(caps: &str) -> Plugin {
+        let body = format!(r#"{{"caps":{caps}}}"#);
+        let capabilities = message::decode(body.as_bytes()).unwrap().caps.unwrap();
+        plugin(Exchange::new("/nowhere".into()), capabilities)
+    }
+
+    #[test]
+    fn what_it_declares_is_offered() {
+        let plugin = made_of(
+            r#"{"name":"hello-world","description":"Greets.","actions":[{"name":"hello","description":"Says it.",
+                "parameters":[{"name":"who","description":"Whom.","type":"string","required":true}]}]}"#,
+        );
+        assert_eq!(plugin.check(), Ok(()));
+        let told = plugin.capabilities();
+        assert_eq!((told.name.as_str(), told.description.as_str()), ("hello-world", "Greets."));
+        let action = &told.actions[0];
+        assert_eq!((action.name.as_str(), action.description.as_str()), ("hello", "Says it."));
+        let parameter = &action.parameters[0];
+        assert_eq!(
+            (parameter.name.as_str(), parameter.r#type.as_str(), parameter.required),
+            ("who", "string", true)
+        );
+    }
+
+    #[test]
+    fn what_is_not_fit_is_left_out_and_the_rest_is_served() {
+        let long = "x".repeat(65);
+        let wide = format!(r#"{{"name":"wide","parameters":[{}{{}}]}}"#, "{},".repeat(300));
+        let plugin = made_of(
+            &format!(
+                r#"{{"name":"Größe 2!","actions":[{{"name":""}},{{"name":"a b"}},{{"name":"{long}"}},{wide},
+                {{"name":"ok"}},{{"name":"ok"}},null]}}"#
+            )
+            .replace(",null", ""),
+        );
+        assert_eq!(plugin.check(), Ok(()));
+        let told = plugin.capabilities();
+        assert_eq!(told.name, "gr--e-2-");
+        assert_eq!(told.actions.iter().map(|action| action.name.as_str()).collect::<Vec<_>>(), ["ok"]);
+    }
+
+    #[test]
+    fn any_name_becomes_one_that_the_sdk_takes() {
+        for (name, becomes) in
+            [("", "plugin"), ("---", "plugin"), ("_A", "a"), ("é", "plugin"), ("ok-1", "ok-1")]
+        {
+            assert_eq!(slug(name), becomes);
+            assert_eq!(made_of(&format!(r#"{{"name":"{name}"}}"#)).check(), Ok(()), "{name:?}");
+        }
+        assert_eq!(slug(&"ab".repeat(100)).len(), MAX_NAME_LEN);
+    }
+}

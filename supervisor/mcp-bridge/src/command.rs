@@ -1,0 +1,98 @@
+//! What the bridge is told on its command line.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use crate::http::address::{Address, AddressError};
+
+/// Where the server's address is. On the command line every user of the machine could read it, and it may hold a key.
+pub(crate) const URL_VARIABLE: &str = "TALON_PLUGIN_URL";
+/// How long a start may take where nobody says so; what the supervisor gives a plugin unless it is told otherwise.
+const DEFAULT_START_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Where the server is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// A program of ours to start, with its arguments.
+    Program(OsString, Vec<OsString>),
+    /// Elsewhere.
+    Url(Address),
+}
+
+/// The command line.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Command {
+    pub(crate) target: Target,
+    /// From the start of this process to its capabilities.
+    pub(crate) start_timeout: Duration,
+}
+
+/// Why it cannot be understood.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CommandError {
+    #[error(
+        "this is Talon's bridge to MCP servers, which `talon` starts itself: give a plugin `dialect: mcp`, or a `url`.\n\
+         Usage: talon-mcp-bridge [--start-timeout-ms N] -- SERVER [ARGUMENT…]\n\
+         \x20      talon-mcp-bridge [--start-timeout-ms N] --url, with the URL in {URL_VARIABLE}"
+    )]
+    Usage,
+    #[error("{URL_VARIABLE}: {0}")]
+    Url(#[source] AddressError),
+}
+
+impl Command {
+    /// Reads the arguments after the program's own name; `url` is what `URL_VARIABLE` holds.
+    pub(crate) fn parse(
+        args: impl IntoIterator<Item = OsString>,
+        url: Option<&str>,
+    ) -> Result<Self, CommandError> {
+        let mut args = args.into_iter();
+        let mut start_timeout = DEFAULT_START_TIMEOUT;
+        loop {
+            let Some(arg) = args.next() else { return Err(CommandError::Usage) };
+            match arg.to_str() {
+                Some("--start-timeout-ms") => {
+                    let value = args.next().and_then(|value| value.to_str()?.parse().ok());
+                    start_timeout = Duration::from_millis(value.ok_or(CommandError::Usage)?);
+                }
+                Some("--") => {
+                    let program = args.next().ok_or(CommandError::Usage)?;
+                    return Ok(Self { target: Target::Program(program, args.collect()), start_timeout });
+                }
+                Some("--url") => {
+                    let (Some(url), None) = (url, args.next()) else { return Err(CommandError::Usage) };
+                    let address = Address::parse(url).map_err(CommandError::Url)?;
+                    return Ok(Self { target: Target::Url(address), start_timeout });
+                }
+                _ => return Err(CommandError::Usage),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(args: &[&str], url: Option<&str>) -> Result<Command, CommandError> {
+        Command::parse(args.iter().map(OsString::from), url)
+    }
+
+    #[test]
+    fn a_server_is_a_program_or_an_address() {
+        let program = Target::Program("/bin/server".into(), vec!["--url".into(), "--".into()]);
+        assert_eq!(parse(&["--", "/bin/server", "--url", "--"], None).unwrap().target, program);
+        let told = parse(&["--start-timeout-ms", "3000", "--url"], Some("http://[::1]:8080/mcp")).unwrap();
+        assert_eq!(told.start_timeout, Duration::from_secs(3));
+        let Target::Url(address) = told.target else { panic!("{told:?}") };
+        assert_eq!(address.place(), "[::1]:8080");
+        for bad in
+            [&[][..], &["--"], &["server"], &["--start-timeout-ms", "x", "--", "s"], &["--url", "http://a"]]
+        {
+            assert!(matches!(parse(bad, Some("http://a")), Err(CommandError::Usage)), "{bad:?}");
+        }
+        assert!(matches!(parse(&["--url"], None), Err(CommandError::Usage)));
+        let refused = parse(&["--url"], Some("ftp://a?key=s3cret")).unwrap_err().to_string();
+        assert!(refused.contains("scheme") && !refused.contains("s3cret"), "{refused}");
+    }
+}

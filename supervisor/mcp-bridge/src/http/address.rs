@@ -1,0 +1,107 @@
+//! The address of a server that is reached over HTTP.
+
+use http::Uri;
+
+/// `http` or `https`, a host, a port and a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Address {
+    uri: String,
+    host: String,
+    port: u16,
+    tls: bool,
+}
+
+/// Why a text is no address of a server. The supervisor checks the same before.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub(crate) enum AddressError {
+    #[error("it is no URL: write https://HOST/PATH")]
+    NoUrl,
+    #[error("its scheme is neither http nor https")]
+    Scheme,
+    #[error("it holds credentials: put them into config.headers")]
+    Credentials,
+    #[error("it holds a fragment, which no server is ever sent: remove it")]
+    Fragment,
+}
+
+impl Address {
+    pub(crate) fn parse(text: &str) -> Result<Self, AddressError> {
+        if text.contains('#') {
+            return Err(AddressError::Fragment);
+        }
+        let uri: Uri = text.parse().map_err(|_| AddressError::NoUrl)?;
+        let tls = match uri.scheme_str() {
+            Some("http") => false,
+            Some("https") => true,
+            Some(_) => return Err(AddressError::Scheme),
+            None => return Err(AddressError::NoUrl),
+        };
+        let authority = uri.authority().ok_or(AddressError::NoUrl)?;
+        if authority.as_str().contains('@') {
+            return Err(AddressError::Credentials);
+        }
+        let host = authority.host().to_owned();
+        if host.is_empty() {
+            return Err(AddressError::NoUrl);
+        }
+        let port = match authority.port_u16() {
+            Some(port) => port,
+            None if authority.as_str() == authority.host() => {
+                if tls {
+                    443
+                } else {
+                    80
+                }
+            }
+            None => return Err(AddressError::NoUrl),
+        };
+        Ok(Self { uri: text.to_owned(), host, port, tls })
+    }
+
+    /// As it was written.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.uri
+    }
+
+    /// `host:port`, as the proxy and the resolver take it.
+    pub(crate) fn place(&self) -> String {
+        format!("{}:{}", self.host, self.port)
+    }
+
+    /// The host as certificates name it.
+    pub(crate) fn host(&self) -> &str {
+        self.host.trim_start_matches('[').trim_end_matches(']')
+    }
+
+    /// Whether it is spoken to by TLS.
+    pub(crate) fn tls(&self) -> bool {
+        self.tls
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_have_a_place() {
+        for (text, place, host, tls) in [
+            ("https://mcp.example.org/mcp", "mcp.example.org:443", "mcp.example.org", true),
+            ("http://127.0.0.1:8080", "127.0.0.1:8080", "127.0.0.1", false),
+            ("http://[::1]/x?y=1", "[::1]:80", "::1", false),
+        ] {
+            let address = Address::parse(text).unwrap();
+            assert_eq!((address.place().as_str(), address.host(), address.tls()), (place, host, tls));
+        }
+        for (text, why) in [
+            ("ftp://a/", AddressError::Scheme),
+            ("a/b", AddressError::NoUrl),
+            ("https://user:secret@a/", AddressError::Credentials),
+            ("https://a/#b", AddressError::Fragment),
+            ("", AddressError::NoUrl),
+            ("http://a:99999/", AddressError::NoUrl),
+        ] {
+            assert_eq!(Address::parse(text), Err(why), "{text}");
+        }
+    }
+}

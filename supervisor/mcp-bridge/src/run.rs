@@ -1,0 +1,169 @@
+//! The bridge as a plugin: connects when it is initialised, serves, ends with the server or because it is told to.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use talon_sdk::{Notifier, Plugin, ToolError};
+use tokio::sync::OnceCell;
+use tokio::time::Instant;
+
+use crate::command::{Command, Target, URL_VARIABLE};
+use crate::config::Config;
+use crate::connect::{connect, shown};
+use crate::session::Session;
+
+/// Threads that serve calls: the server does the work.
+const WORKERS: usize = 2;
+/// What the library logs is of use to its authors; what matters is said by us.
+const LOG_FILTER: &str = "info,rmcp=off";
+/// The declared name where nobody gave the plugin one.
+const DEFAULT_NAME: &str = "mcp-bridge";
+/// The configured name of the plugin.
+const NAME_VARIABLE: &str = "TALON_PLUGIN_NAME";
+
+/// What the plugin's parts share.
+struct Bridge {
+    command: Command,
+    started: Instant,
+    notifier: Notifier,
+    /// What `Init` brought.
+    config: OnceLock<Config>,
+    session: OnceCell<Session>,
+    /// Whether its tools were told once.
+    offered: AtomicBool,
+}
+
+/// Runs the bridge with the arguments after its own name.
+pub(crate) fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let url = std::env::var(URL_VARIABLE).ok();
+    let command = match Command::parse(args, url.as_deref()) {
+        Ok(command) => command,
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build();
+    match runtime {
+        Ok(runtime) => {
+            let code = runtime.block_on(serve(command));
+            runtime.shutdown_background();
+            code
+        }
+        Err(error) => {
+            eprintln!("cannot set up the runtime: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn serve(command: Command) -> ExitCode {
+    let description = match &command.target {
+        Target::Program(..) => format!("The MCP server {}, in its own jail.", shown(&command.target)),
+        Target::Url(_) => format!("The MCP server {}.", shown(&command.target)),
+    };
+    let bridge = Arc::new(Bridge {
+        command,
+        started: Instant::now(),
+        notifier: Notifier::new(),
+        config: OnceLock::new(),
+        session: OnceCell::new(),
+        offered: AtomicBool::new(false),
+    });
+    let name = std::env::var(NAME_VARIABLE).ok().filter(|name| !name.is_empty());
+    let (init, refresh) = (bridge.clone(), bridge.clone());
+    let plugin = Plugin::new(name.unwrap_or_else(|| DEFAULT_NAME.to_owned()))
+        .description(description)
+        .log_filter(LOG_FILTER)
+        .notifier(bridge.notifier.clone())
+        .init(move |config: Config| {
+            let bridge = init.clone();
+            async move { bridge.init(config).await }
+        })
+        .refresh(move || {
+            let bridge = refresh.clone();
+            async move { bridge.tools().await }
+        });
+    let served = plugin.serve_async().await;
+    if let Some(session) = bridge.session.get() {
+        session.stop().await;
+    }
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{}", crate::text::with_causes(&error));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+impl Bridge {
+    /// Part of the start that may be spent: what is left is for the steps after it, so that our words about a server that
+    /// is too slow come before the supervisor's about us.
+    fn until(&self, percent: u32) -> Instant {
+        self.started + self.command.start_timeout * percent / 100
+    }
+
+    async fn init(&self, config: Config) -> Result<(), ToolError> {
+        config.revision()?;
+        config.headers()?;
+        if config.is_for_http() && matches!(self.command.target, Target::Program(..)) {
+            return Err(ToolError::new(
+                "config.headers: a server without a url takes no headers; give it env or args",
+            ));
+        }
+        // A host that says it twice has what it said first.
+        let _ = self.config.set(config);
+        match self.session().await {
+            Ok(_) => Ok(()),
+            Err(error) => give_up(error.message()),
+        }
+    }
+
+    async fn session(&self) -> Result<&Session, ToolError> {
+        let connecting = || async {
+            let config = self.config.get().cloned().unwrap_or_default();
+            let target = &self.command.target;
+            // Asked for long after the start, it gets as long as a start.
+            let until = self.until(75).max(Instant::now() + Duration::from_millis(500));
+            let connected = connect(target, config.revision()?, config.headers()?, until)
+                .await
+                .map_err(|error| ToolError::new(crate::text::with_causes(&error)))?;
+            Ok::<_, ToolError>(Session::begin(
+                connected,
+                shown(target),
+                config.tools.clone(),
+                self.notifier.clone(),
+                |why| give_up(why),
+            ))
+        };
+        self.session.get_or_try_init(connecting).await
+    }
+
+    async fn tools(&self) -> Result<Vec<talon_sdk::Tool>, ToolError> {
+        let session = match self.session().await {
+            Ok(session) => session,
+            Err(error) => give_up(error.message()),
+        };
+        let starting = !self.offered.load(Ordering::Relaxed);
+        let tools = session.tools(starting.then(|| self.until(90))).await;
+        match tools {
+            Ok(tools) => {
+                self.offered.store(true, Ordering::Relaxed);
+                Ok(tools)
+            }
+            Err(error) if starting => give_up(error.message()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// A server that cannot be had, or that ended, ends its bridge, with the reason as the last line: its settings are not
+/// refused, and nobody should be told to correct them. Calls in flight get no answer; the supervisor says what that means.
+fn give_up(why: &str) -> ! {
+    eprintln!("{why}");
+    std::process::exit(1)
+}

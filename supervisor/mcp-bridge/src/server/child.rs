@@ -1,0 +1,233 @@
+//! The server's process: started, watched, and ended as MCP says: its standard input is closed, then it is asked by SIGTERM,
+//! then it is killed.
+
+use std::ffi::OsString;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::process::{ExitStatus, Stdio};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::process::{Child as Process, ChildStdin, ChildStdout, Command};
+use tokio::sync::watch;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::environment;
+
+/// How long the server may take to end once its standard input is closed. Together with the next one well within the grace
+/// that the supervisor gives us.
+const CLOSED_GRACE: Duration = Duration::from_secs(2);
+/// How long it may take after SIGTERM.
+const TERMINATED_GRACE: Duration = Duration::from_secs(2);
+/// How long the whole end may take, with some time for the kernel to kill it.
+pub(crate) const END_GRACE: Duration =
+    CLOSED_GRACE.saturating_add(TERMINATED_GRACE).saturating_add(Duration::from_secs(1));
+/// How long its last words may take to be passed on after it ended.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+/// The longest line on standard error; the supervisor cuts them here, too.
+const MAX_LINE_BYTES: u64 = 8000;
+
+/// A server's process.
+#[derive(Clone)]
+pub(crate) struct Child {
+    ended: watch::Receiver<Option<String>>,
+    /// Closes its standard input, and ends it.
+    pub(crate) closing: Closing,
+}
+
+/// The end of a server that we bring about.
+#[derive(Clone, Default)]
+pub(crate) struct Closing {
+    token: CancellationToken,
+    /// What it did that it cannot be left alone with.
+    why: Arc<OnceLock<String>>,
+}
+
+impl Closing {
+    /// Ends it because nobody needs it any more.
+    pub(crate) fn close(&self) {
+        self.token.cancel();
+    }
+
+    /// Ends it because nothing can be done with it: `why` says what it did, after its name.
+    pub(crate) fn give_up(&self, why: String) {
+        // Whatever comes second follows from the first.
+        let _ = self.why.set(why);
+        self.token.cancel();
+    }
+
+    /// Returns once it is to end.
+    pub(crate) async fn closed(&self) {
+        self.token.cancelled().await;
+    }
+
+    /// Whether it ends as it should.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.token.is_cancelled() && self.why.get().is_none()
+    }
+}
+
+/// What is connected to it.
+pub(crate) struct Pipes {
+    pub(crate) input: ChildStdin,
+    pub(crate) output: ChildStdout,
+}
+
+impl Child {
+    /// Starts a server. Its standard error goes to ours.
+    pub(crate) fn start(program: &OsString, args: &[OsString]) -> io::Result<(Self, Pipes)> {
+        let mut process = Command::new(program)
+            .args(args)
+            .env_clear()
+            .envs(environment::of_server())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // A group of its own, so that what a wrapper script started is asked to end, too.
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()?;
+        let (Some(input), Some(output), Some(errors)) =
+            (process.stdin.take(), process.stdout.take(), process.stderr.take())
+        else {
+            return Err(io::Error::other("it has no pipes"));
+        };
+        let errors = errors.into_owned_fd()?;
+        // A thread, because standard error blocks whoever writes there faster than the supervisor reads.
+        let passed_on = CancellationToken::new();
+        let done = passed_on.clone().drop_guard();
+        std::thread::Builder::new().name("server-stderr".to_owned()).spawn(move || {
+            pass_on(std::fs::File::from(errors), io::stderr());
+            drop(done);
+        })?;
+        let closing = Closing::default();
+        let (sender, ended) = watch::channel(None);
+        tokio::spawn(keep(process, closing.clone(), passed_on, sender));
+        Ok((Self { ended, closing }, Pipes { input, output }))
+    }
+
+    /// How it ended, if it has within this time.
+    pub(crate) async fn ended_within(&self, time: Duration) -> Option<String> {
+        let mut ended = self.ended.clone();
+        timeout(time, ended.wait_for(Option::is_some)).await.ok()?.ok()?.clone()
+    }
+
+    /// Returns once it ended.
+    pub(crate) fn gone(&self) -> impl Future<Output = ()> + Send + 'static {
+        let mut ended = self.ended.clone();
+        async move {
+            // Nobody is left to tell only when the runtime ends.
+            let _ = ended.wait_for(Option::is_some).await;
+        }
+    }
+
+    /// Ends it, and waits until it is gone.
+    pub(crate) async fn stop(&self) {
+        self.closing.close();
+        self.ended_within(END_GRACE).await;
+    }
+}
+
+async fn keep(
+    mut process: Process,
+    closing: Closing,
+    passed_on: CancellationToken,
+    ended: watch::Sender<Option<String>>,
+) {
+    let (status, by_us) = tokio::select! {
+        biased;
+        status = process.wait() => (status, false),
+        () = closing.closed() => end(&mut process).await,
+    };
+    let told = match (status, closing.why.get().filter(|_| by_us)) {
+        (Ok(status), Some(why)) => format!("{why}, and {}", described(status)),
+        (Ok(status), None) => described(status),
+        (Err(error), _) => format!("ended, and nobody knows how: {error}"),
+    };
+    // What it said last comes before what we say about it, unless somebody else holds its standard error.
+    let _ = timeout(LAST_WORDS, passed_on.cancelled()).await;
+    ended.send_replace(Some(told));
+}
+
+/// How it ended, and whether it had to be made to.
+async fn end(process: &mut Process) -> (io::Result<ExitStatus>, bool) {
+    let mut by_us = false;
+    for (signal, grace) in [(Signal::TERM, CLOSED_GRACE), (Signal::KILL, TERMINATED_GRACE)] {
+        if let Ok(status) = timeout(grace, process.wait()).await {
+            return (status, by_us);
+        }
+        by_us = true;
+        // It was not waited for yet, so the number is still its own.
+        if let Some(pid) = process.id().and_then(|pid| Pid::from_raw(pid.cast_signed())) {
+            let _ = kill_process_group(pid, signal);
+        }
+    }
+    (process.wait().await, by_us)
+}
+
+fn described(status: ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt;
+
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("ended with exit code {code}"),
+        (None, Some(signal)) => format!("was killed by signal {signal}"),
+        (None, None) => format!("ended: {status}"),
+    }
+}
+
+/// Copies lines, each with one write, so that they do not mix with ours. Ends with the pipe.
+fn pass_on(errors: impl Read, mut to: impl Write) {
+    let mut errors = BufReader::new(errors);
+    let mut line = Vec::new();
+    let mut within = false;
+    loop {
+        line.clear();
+        match errors.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line) {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {}
+        }
+        let ends = line.ends_with(b"\n");
+        // The rest of a line that was too long says nothing by itself.
+        if !within {
+            if !ends {
+                line.push(b'\n');
+            }
+            // Nobody is left to tell when our own standard error is gone.
+            let _ = to.write_all(&line);
+        }
+        within = !ends;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_passed_on_cut_and_whole() {
+        let mut said = b"one\n".to_vec();
+        said.extend(vec![b'x'; 50_000]);
+        said.extend(b"\ntwo\nlast");
+        let mut passed = Vec::new();
+        pass_on(said.as_slice(), &mut passed);
+        let lines: Vec<_> = passed.split(|byte| *byte == b'\n').collect();
+        assert_eq!(lines.len(), 5);
+        assert_eq!((lines[0], lines[2], lines[3]), (&b"one"[..], &b"two"[..], &b"last"[..]));
+        assert_eq!(lines[1].len() as u64, MAX_LINE_BYTES);
+    }
+
+    #[tokio::test]
+    async fn a_server_ends_when_its_input_is_closed() {
+        let (child, pipes) = Child::start(&"/bin/cat".into(), &[]).expect("cat starts");
+        assert_eq!(child.ended_within(Duration::ZERO).await, None);
+        drop(pipes);
+        child.stop().await;
+        assert_eq!(child.ended_within(Duration::ZERO).await.as_deref(), Some("ended with exit code 0"));
+    }
+
+    #[tokio::test]
+    async fn a_server_that_does_not_exist_is_an_error() {
+        assert!(Child::start(&"/nowhere/server".into(), &[]).is_err());
+    }
+}

@@ -1,0 +1,9 @@
+//! The server: its process or its address, and the way of its messages.
+
+pub(crate) mod child;
+mod environment;
+pub(crate) mod lines;
+mod progress;
+pub(crate) mod scan;
+pub(crate) mod screen;
+pub(crate) mod stdio;

@@ -1,0 +1,46 @@
+//! Which call a server's progress belongs to.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rmcp::model::ProgressToken;
+use talon_sdk::Context;
+
+/// The calls in flight, by the token that the server was given with each.
+#[derive(Clone, Default)]
+pub(crate) struct Progress {
+    calls: Arc<Mutex<HashMap<ProgressToken, Context>>>,
+}
+
+impl Progress {
+    /// Until the guard is dropped, progress with this token is that call's.
+    pub(crate) fn watch(&self, token: ProgressToken, call: Context) -> Watching {
+        self.lock().insert(token.clone(), call);
+        Watching { progress: self.clone(), token }
+    }
+
+    /// Hands a server's word on. Of a call that is over it is dropped.
+    pub(crate) fn report(&self, token: &ProgressToken, progress: f64, total: Option<f64>, message: &str) {
+        let call = self.lock().get(token).cloned();
+        if let Some(call) = call {
+            call.progress(progress, total, message);
+        }
+    }
+
+    /// Nothing can panic while it is held, so a poisoned one is as good.
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<ProgressToken, Context>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One call whose progress is handed on.
+pub(crate) struct Watching {
+    progress: Progress,
+    token: ProgressToken,
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.progress.lock().remove(&self.token);
+    }
+}

@@ -1,0 +1,181 @@
+//! A server that is connected: its tools, the news of it, and its end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::RoleClient;
+use rmcp::model::SubscriptionFilter;
+use rmcp::service::Peer;
+use talon_sdk::{Notifier, Tool, ToolError};
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::connect::Connected;
+use crate::server::child::{Child, END_GRACE};
+use crate::server::screen::News;
+use crate::text::{cut, with_causes};
+use crate::tools::call::tool;
+use crate::tools::list::tools;
+use crate::tools::offer::offers;
+
+/// How long a server's list of tools may take once it runs. A host waits for it.
+const LIST_TIMEOUT: Duration = Duration::from_secs(10);
+/// Before a subscription that ended is asked for anew; doubles up to the longest wait.
+const LISTEN_AGAIN: Duration = Duration::from_secs(1);
+const LISTEN_AGAIN_MAX: Duration = Duration::from_secs(60);
+/// How long the exit of a process may take to be told after its pipes were closed.
+const LAST_NEWS: Duration = Duration::from_secs(1);
+
+/// One server. Clones are of the same one.
+#[derive(Clone)]
+pub(crate) struct Session {
+    pub(crate) peer: Peer<RoleClient>,
+    pub(crate) news: News,
+    server: Arc<str>,
+    only: Option<Arc<[String]>>,
+    child: Option<Child>,
+    /// Whether it ended by itself, and the bridge ends with it.
+    over: watch::Receiver<bool>,
+}
+
+impl Session {
+    /// Watches over a server from here on. `on_end` is called once with the reason, when it ends by itself.
+    pub(crate) fn begin(
+        connected: Connected,
+        server: String,
+        only: Option<Vec<String>>,
+        notifier: Notifier,
+        on_end: impl FnOnce(&str) + Send + 'static,
+    ) -> Self {
+        let Connected { service, news, child } = connected;
+        let (sender, over) = watch::channel(false);
+        let session = Self {
+            peer: service.peer().clone(),
+            news,
+            server: server.into(),
+            only: only.map(Into::into),
+            child,
+            over,
+        };
+        session.introduce();
+        tokio::spawn(session.clone().listen());
+        tokio::spawn({
+            let changed = session.news.tools_changed.clone();
+            async move {
+                loop {
+                    changed.notified().await;
+                    tracing::info!("the MCP server says that its tools changed");
+                    notifier.capabilities_changed();
+                }
+            }
+        });
+        tokio::spawn({
+            let session = session.clone();
+            async move {
+                let _ = service.waiting().await;
+                if session.child.as_ref().is_some_and(|child| child.closing.is_wanted()) {
+                    return;
+                }
+                sender.send_replace(true);
+                let why = session.why_over().await;
+                session.stop().await;
+                on_end(&why);
+            }
+        });
+        session
+    }
+
+    fn introduce(&self) {
+        let Some(info) = self.peer.peer_info() else { return };
+        let word = |text: &str| cut(text, 100);
+        let (name, version) = match &info.server_info {
+            Some(server) => (word(&server.name), word(&server.version)),
+            None => (String::new(), String::new()),
+        };
+        tracing::info!("MCP server {name:?} {version:?} speaks revision {}", info.protocol_version.as_str());
+    }
+
+    /// Servers of the current revision tell of changed tools only where somebody listens.
+    async fn listen(self) {
+        let Some(info) = self.peer.peer_info() else { return };
+        let tells = info.capabilities.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true));
+        if info.protocol_version.has_initialize() || !tells {
+            return;
+        }
+        let mut wait = LISTEN_AGAIN;
+        while !self.peer.is_transport_closed() {
+            let filter = SubscriptionFilter::builder().tools_list_changed().build();
+            match self.peer.listen(filter).await {
+                Ok(mut subscription) => {
+                    while let Ok(Some(_)) = subscription.next().await {
+                        wait = LISTEN_AGAIN;
+                        self.news.tools_changed.notify_one();
+                    }
+                }
+                Err(error) => tracing::info!("the MCP server takes no subscription: {}", with_causes(&error)),
+            }
+            tokio::time::sleep(wait).await;
+            wait = (2 * wait).min(LISTEN_AGAIN_MAX);
+        }
+    }
+
+    async fn why_over(&self) -> String {
+        let server = &self.server;
+        match &self.child {
+            Some(child) => match child.ended_within(LAST_NEWS).await {
+                Some(how) => format!("the MCP server {server} {how}: its log says why"),
+                None => format!("the MCP server {server} closed its output: it is ended"),
+            },
+            None => format!("the connection to the MCP server {server} is over"),
+        }
+    }
+
+    /// For a call that ended without an answer: returns only if the server did not end, too. Otherwise the bridge ends
+    /// before this does, so that the supervisor tells the caller what it is: nobody's refusal, and worth another try.
+    pub(crate) async fn lost(&self) {
+        // The call may hear of it before those do who look at the process, and before a server that does not read is ended.
+        let mut over = self.over.clone();
+        let is_over = async { over.wait_for(|over| *over).await.is_ok() };
+        if timeout(LAST_NEWS + END_GRACE, is_over).await == Ok(true) {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// The server's tools, read anew.
+    ///
+    /// # Errors
+    /// When they cannot be had by `until`, in words for the operator.
+    pub(crate) async fn tools(&self, until: Option<Instant>) -> Result<Vec<Tool>, ToolError> {
+        let server = &self.server;
+        let until = until.unwrap_or_else(|| Instant::now() + LIST_TIMEOUT);
+        let declared = match timeout_at(until, tools(&self.peer)).await {
+            Ok(Ok(declared)) => declared,
+            Ok(Err(error)) => {
+                let why = with_causes(&error);
+                return Err(ToolError::new(format!(
+                    "the MCP server {server} does not tell its tools: {why}"
+                )));
+            }
+            Err(_) => {
+                return Err(ToolError::new(format!(
+                    "the MCP server {server} did not tell its tools in time: give it longer with start_timeout"
+                )));
+            }
+        };
+        let offers = offers(&declared, self.only.as_deref());
+        tracing::info!("the MCP server has {} tools, of which {} are offered", declared.len(), offers.len());
+        Ok(offers.into_iter().map(|offer| tool(offer, self.clone())).collect())
+    }
+
+    /// Whether it is a process of ours, which takes everything or is about to end.
+    pub(crate) fn is_a_process(&self) -> bool {
+        self.child.is_some()
+    }
+
+    /// Ends it.
+    pub(crate) async fn stop(&self) {
+        if let Some(child) = &self.child {
+            child.stop().await;
+        }
+    }
+}

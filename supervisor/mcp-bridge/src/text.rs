@@ -1,0 +1,32 @@
+//! Texts of a server's, cut to a size.
+
+use std::fmt::Write as _;
+
+/// How much is repeated of what a server says in an error. Enough for a sentence or two with a path in it.
+pub(crate) const MAX_TOLD_BYTES: usize = 1024;
+
+/// A text of a server's, cut where it is too long.
+pub(crate) fn cut(text: &str, max_bytes: usize) -> String {
+    if text.len() <= max_bytes {
+        return text.to_owned();
+    }
+    format!("{}…", &text[..text.floor_char_boundary(max_bytes)])
+}
+
+/// An error with its causes, each said once, as one bounded line.
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(deeper) = cause {
+        let said = deeper.to_string();
+        // Some errors show their source in their own text.
+        if !text.contains(&said) {
+            let _ = write!(text, ": {said}");
+        }
+        if text.len() > MAX_TOLD_BYTES {
+            break;
+        }
+        cause = deeper.source();
+    }
+    cut(&text, MAX_TOLD_BYTES)
+}

@@ -1,0 +1,110 @@
+//! One call of a tool: arguments out, progress in between, an answer or a word that nobody waits any more.
+
+use std::collections::BTreeMap;
+
+use rmcp::RoleClient;
+use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, JsonObject, ServerResult};
+use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, ServiceError};
+use talon_sdk::{Context, Output, Tool, ToolError};
+
+use super::offer::Offer;
+use super::{result_value, results};
+use crate::session::Session;
+use crate::text::with_causes;
+
+/// What a server is told about a question that is given up.
+const GIVEN_UP: &str = "the caller does not wait any more";
+
+/// A tool of the SDK's for each offer.
+pub(crate) fn tool(offer: Offer, session: Session) -> Tool {
+    let Offer { tool, action, reader } = offer;
+    Tool::dynamic(action, move |args: BTreeMap<String, String>, cx: Context| {
+        let (tool, session) = (tool.clone(), session.clone());
+        let read = reader.read(args);
+        async move { call(&session, tool, read.map_err(ToolError::new)?, &cx).await }
+    })
+}
+
+async fn call(session: &Session, tool: String, args: JsonObject, cx: &Context) -> Result<Output, ToolError> {
+    let params = CallToolRequestParams::new(tool).with_arguments(args);
+    let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+    let sent = session.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
+    let handle = match sent {
+        Ok(handle) => handle,
+        Err(error) => return Err(told(session, &error).await),
+    };
+    let _watching = session.news.progress.watch(handle.progress_token.clone(), cx.clone());
+    let mut given_up = GiveUp(Some(handle));
+    let Some(handle) = given_up.0.as_mut() else {
+        return Err(told(session, &ServiceError::TransportClosed).await);
+    };
+    let answered = match cx.deadline() {
+        Some(deadline) => match tokio::time::timeout_at(deadline, &mut handle.rx).await {
+            Ok(answered) => answered,
+            Err(_) => {
+                return Err(ToolError::new(
+                    "the MCP server did not answer in time; the call is cancelled there",
+                ));
+            }
+        },
+        None => (&mut handle.rx).await,
+    };
+    given_up.0 = None;
+    match answered {
+        Ok(Ok(result)) => match result_value(result) {
+            Ok(value) => results::answer(value),
+            Err(error) => Err(told(session, &error).await),
+        },
+        Ok(Err(ServiceError::McpError(error))) => Err(results::refusal(&error)),
+        Ok(Err(error)) => Err(told(session, &error).await),
+        Err(_) => Err(told(session, &ServiceError::TransportClosed).await),
+    }
+}
+
+/// A failure of the way to the server, in words for the caller.
+async fn told(session: &Session, error: &ServiceError) -> ToolError {
+    match error {
+        ServiceError::TransportClosed => {
+            session.lost().await;
+            ToolError::new("the MCP server ended its answer before it was complete")
+        }
+        ServiceError::TransportSend(error) => {
+            if session.is_a_process() {
+                session.lost().await;
+            }
+            ToolError::new(format!("the MCP server cannot be reached: {}", with_causes(error.error.as_ref())))
+        }
+        other => {
+            ToolError::new(format!("the MCP server did not answer as it should: {}", with_causes(other)))
+        }
+    }
+}
+
+/// Tells the server when a question is given up: whoever asked left, or the deadline passed. Nobody keeps a place for the
+/// answer from then on.
+struct GiveUp(Option<RequestHandle<RoleClient>>);
+
+/// Asks the server something other than a call.
+pub(super) async fn ask(
+    peer: &Peer<RoleClient>,
+    request: ClientRequest,
+) -> Result<ServerResult, ServiceError> {
+    let handle = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await?;
+    let mut given_up = GiveUp(Some(handle));
+    let Some(handle) = given_up.0.as_mut() else { return Err(ServiceError::TransportClosed) };
+    let answered = (&mut handle.rx).await;
+    given_up.0 = None;
+    answered.map_err(|_| ServiceError::TransportClosed)?
+}
+
+impl Drop for GiveUp {
+    fn drop(&mut self) {
+        if let Some(handle) = self.0.take() {
+            tokio::spawn(async move {
+                if handle.cancel(Some(GIVEN_UP.to_owned())).await.is_err() {
+                    tracing::debug!("a question could not be taken back: the MCP server is gone");
+                }
+            });
+        }
+    }
+}

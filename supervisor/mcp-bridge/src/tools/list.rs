@@ -1,0 +1,66 @@
+//! Asks a server for its tools, page by page.
+
+use rmcp::RoleClient;
+use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams};
+use rmcp::service::{Peer, ServiceError};
+use serde_json::Value;
+
+use super::call::ask;
+use super::offer::MAX_TOOLS;
+use super::result_value;
+use crate::server::lines::MAX_MESSAGE_BYTES;
+
+/// The most pages. A server that gives one tool a page, and more of them than are taken, is asked this often.
+const MAX_PAGES: usize = MAX_TOOLS + 1;
+/// The longest mark by which a server knows where it was, in bytes.
+const MAX_CURSOR_BYTES: usize = 64 << 10;
+
+/// The largest list, in bytes of JSON, about. Twice one message; what is kept of it is an eighth.
+const MAX_LIST_BYTES: usize = 2 * MAX_MESSAGE_BYTES;
+
+/// Why there are no tools.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ListError {
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+    #[error("its answer to tools/list holds no list of tools")]
+    NoList,
+    #[error("its list of tools goes round in circles: it names the page that it just gave as the next one")]
+    Circle,
+    #[error("its list of tools has no end: {MAX_PAGES} pages were read")]
+    Endless,
+    #[error("its list of tools is larger than {MAX_LIST_BYTES} bytes")]
+    Large,
+}
+
+/// All tools as they are declared, at most a few more than are taken.
+pub(crate) async fn tools(peer: &Peer<RoleClient>) -> Result<Vec<Value>, ListError> {
+    let mut tools = Vec::new();
+    let mut cursor: Option<String> = None;
+    let mut bytes = 0;
+    for _ in 0..MAX_PAGES {
+        let params = PaginatedRequestParams::default().with_cursor(cursor.clone());
+        let request = ListToolsRequest::with_param(params);
+        let result = result_value(ask(peer, ClientRequest::ListToolsRequest(request)).await?)?;
+        let Value::Object(mut result) = result else { return Err(ListError::NoList) };
+        let Some(Value::Array(page)) = result.remove("tools") else { return Err(ListError::NoList) };
+        bytes += page.iter().map(|tool| tool.to_string().len()).sum::<usize>();
+        if bytes > MAX_LIST_BYTES {
+            return Err(ListError::Large);
+        }
+        tools.extend(page);
+        let next = match result.remove("nextCursor") {
+            Some(Value::String(next)) if !next.is_empty() && next.len() <= MAX_CURSOR_BYTES => next,
+            _ => return Ok(tools),
+        };
+        if tools.len() > MAX_TOOLS {
+            // What comes after these would not be offered.
+            return Ok(tools);
+        }
+        if cursor.as_ref() == Some(&next) {
+            return Err(ListError::Circle);
+        }
+        cursor = Some(next);
+    }
+    Err(ListError::Endless)
+}

@@ -1,0 +1,23 @@
+//! Tools of an MCP server as actions of a plugin.
+
+mod arguments;
+pub(crate) mod call;
+mod inline;
+mod kind;
+pub(crate) mod list;
+mod names;
+pub(crate) mod offer;
+mod results;
+mod schema;
+
+use rmcp::model::{CustomResult, ServerResult};
+use rmcp::service::ServiceError;
+use serde_json::Value;
+
+/// A result as JSON, whatever the library took it for.
+fn result_value(result: ServerResult) -> Result<Value, ServiceError> {
+    match result {
+        ServerResult::CustomResult(CustomResult(value)) => Ok(value),
+        other => serde_json::to_value(other).map_err(|_| ServiceError::UnexpectedResponse),
+    }
+}

@@ -1,0 +1,127 @@
+//! A tool's input schema as the parameters of an action.
+//!
+//! One parameter a top-level property, with its own piece of the schema. A tool whose arguments are no object with
+//! properties that can be named takes one parameter, `arguments`, which is the whole object. A piece that cannot be kept
+//! becomes a parameter that takes anything, and says so: the tool stays usable, and the server checks what it gets.
+
+use serde_json::{Map, Value};
+use talon_sdk::proto::Parameter;
+
+use super::inline::{NotKept, inline};
+use super::kind::{Kind, drop_null};
+use crate::text::cut;
+
+/// The most parameters of one tool; the supervisor takes 256, and a tool with more than this is not filled by hand.
+const MAX_PARAMETERS: usize = 128;
+/// The longest name of a parameter, in bytes; what the supervisor takes.
+const MAX_NAME_BYTES: usize = 128;
+/// The longest description of a parameter, in bytes; a quarter of what the supervisor takes.
+const MAX_DESCRIPTION_BYTES: usize = 4 << 10;
+/// The parameter that is the whole object.
+pub(crate) const WHOLE: &str = "arguments";
+
+/// What an action takes.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Parameters {
+    /// As the host is told.
+    pub(crate) list: Vec<Parameter>,
+    /// Whether the only one is the whole object.
+    pub(crate) whole: bool,
+}
+
+impl Parameters {
+    /// The parameters that a schema describes.
+    pub(crate) fn of(schema: &Value) -> Self {
+        let Some(properties) = properties(schema) else { return Self::whole(schema) };
+        let required: Vec<&str> = schema
+            .get("required")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        let parameter = |(name, piece): (&String, &Value)| {
+            parameter(name, piece, schema, required.contains(&name.as_str()))
+        };
+        Self { list: properties.into_iter().flatten().map(parameter).collect(), whole: false }
+    }
+
+    /// One parameter that is the whole object.
+    pub(crate) fn whole(schema: &Value) -> Self {
+        let mut parameter = parameter(WHOLE, schema, schema, true);
+        parameter.r#type = Kind::Object.word().to_owned();
+        if parameter.description.is_empty() {
+            parameter.description = "The tool's arguments, as one JSON object.".to_owned();
+        }
+        Self { list: vec![parameter], whole: true }
+    }
+
+    /// Without schemas: for a server that declares more than is taken in all.
+    pub(crate) fn without_schemas(mut self) -> Self {
+        for parameter in &mut self.list {
+            parameter.schema = String::new();
+            parameter.description = cut(&parameter.description, 200);
+        }
+        self
+    }
+}
+
+/// The properties, if the arguments are an object whose properties can be parameters. `None` inside: it has none.
+#[expect(
+    clippy::option_option,
+    reason = "no properties is something else than not an object with properties"
+)]
+fn properties(schema: &Value) -> Option<Option<&Map<String, Value>>> {
+    let fields = schema.as_object()?;
+    if fields.get("type").is_some_and(|word| word != "object") {
+        return None;
+    }
+    let Some(properties) = fields.get("properties").and_then(Value::as_object).filter(|all| !all.is_empty())
+    else {
+        // Nothing is said of what it may hold, or it holds what nobody named.
+        let open = fields.get("additionalProperties").is_some_and(|more| *more != Value::Bool(false));
+        let elsewhere = ["$ref", "anyOf", "oneOf", "allOf", "patternProperties"]
+            .iter()
+            .any(|key| fields.contains_key(*key));
+        return if open || elsewhere { None } else { Some(None) };
+    };
+    let named = properties.keys().all(|name| is_name(name));
+    (named && properties.len() <= MAX_PARAMETERS).then_some(Some(properties))
+}
+
+/// The supervisor shows names as they are, and offers no action with a name that could not be typed.
+fn is_name(name: &str) -> bool {
+    (1..=MAX_NAME_BYTES).contains(&name.len()) && !name.chars().any(|c| c.is_whitespace() || c.is_control())
+}
+
+fn parameter(name: &str, piece: &Value, root: &Value, required: bool) -> Parameter {
+    let text = |piece: &Value, key: &str| piece.get(key).and_then(Value::as_str).map(str::to_owned);
+    let (description, kind, schema) = match inline(piece, root) {
+        Ok(kept) => {
+            let mut fields = kept.as_object().cloned().unwrap_or_default();
+            drop_null(&mut fields);
+            let title = fields.shift_remove("title");
+            let description = fields.shift_remove("description").or(title);
+            let description =
+                description.and_then(|text| text.as_str().map(str::to_owned)).unwrap_or_default();
+            let says_more = fields.iter().any(|(key, value)| key != "type" || !value.is_string());
+            let kept = Value::Object(fields);
+            let schema = if says_more { kept.to_string() } else { String::new() };
+            (cut(&description, MAX_DESCRIPTION_BYTES), Kind::of_schema(&kept), schema)
+        }
+        Err(why) => {
+            let said = text(piece, "description").or_else(|| text(piece, "title")).unwrap_or_default();
+            (noted(&cut(&said, MAX_DESCRIPTION_BYTES), why), Kind::of_schema(piece), String::new())
+        }
+    };
+    Parameter { name: name.to_owned(), description, r#type: kind.word().to_owned(), required, schema }
+}
+
+fn noted(description: &str, why: NotKept) -> String {
+    let gap = if description.is_empty() { "" } else { " " };
+    format!("{description}{gap}(Its schema is not shown: {why}. The server checks what it gets.)")
+}
+
+#[cfg(test)]
+#[path = "schema_tests.rs"]
+mod tests;
