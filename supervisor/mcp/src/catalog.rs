@@ -1,0 +1,82 @@
+//! What is offered now: all tools by name, as the supervisor told last.
+
+use std::collections::BTreeMap;
+
+use futures_util::StreamExt as _;
+use talon_proto::host::{GetPluginRequest, ListPluginsRequest, Plugin};
+use tonic::{Code, Status};
+
+use crate::host::Host;
+use crate::patterns::Filter;
+use crate::tools::{Offered, of_plugin};
+
+/// The most tools that are offered. A model cannot choose among a fraction of that; those that come after, by plugin, are
+/// left out and that is logged. `--allow` makes a list shorter.
+const MAX_TOOLS: usize = 4096;
+/// The most that their declarations weigh together: a plugin may declare 4 MiB. What comes after is left out and logged.
+const MAX_TOOLS_BYTES: usize = 32 << 20;
+/// How many plugins are asked at once what they offer: more than one, so that a list of many does not wait for each.
+const ASKED_AT_ONCE: usize = 8;
+
+/// All tools by name, and how much is known.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Catalog {
+    pub(crate) tools: BTreeMap<String, Offered>,
+    /// Whether a supervisor has told it, and every plugin that is to be up has had its start.
+    pub(crate) settled: bool,
+    /// Whether a supervisor has ever told it.
+    pub(crate) known: bool,
+}
+
+impl Catalog {
+    /// Asks the supervisor for all of it.
+    pub(crate) async fn read(host: &Host, filter: &Filter) -> Result<Self, Status> {
+        let answer = host.client().list_plugins(ListPluginsRequest {}).await?;
+        let plugins: Vec<Plugin> =
+            answer.into_inner().plugins.into_iter().filter(|p| p.desired == "up").collect();
+        let settled = !plugins.iter().any(is_starting);
+        let asked = plugins.into_iter().map(|plugin| declared(host, plugin.name, filter));
+        let told: Vec<_> = futures_util::stream::iter(asked).buffered(ASKED_AT_ONCE).collect().await;
+
+        let mut catalog = Self { settled, known: true, ..Self::default() };
+        let mut bytes = 0;
+        let mut left_out = 0;
+        for offered in told.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten() {
+            bytes += offered.bytes;
+            let name = offered.tool.name.to_string();
+            if catalog.tools.len() >= MAX_TOOLS
+                || bytes > MAX_TOOLS_BYTES
+                || catalog.tools.contains_key(&name)
+            {
+                left_out += 1;
+                continue;
+            }
+            catalog.tools.insert(name, offered);
+        }
+        if left_out > 0 {
+            tracing::warn!(
+                left_out,
+                "more tools than are offered to one client ({MAX_TOOLS}, {MAX_TOOLS_BYTES} bytes): name those that it \
+                 needs with --allow"
+            );
+        }
+        Ok(catalog)
+    }
+}
+
+/// Whether a plugin is on its way up for the first time, or again without having failed.
+fn is_starting(plugin: &Plugin) -> bool {
+    matches!(plugin.state.as_str(), "discovered" | "starting" | "handshaking")
+}
+
+async fn declared(host: &Host, name: String, filter: &Filter) -> Result<Vec<Offered>, Status> {
+    match host.client().get_plugin(GetPluginRequest { name: name.clone(), for_model: true }).await {
+        Ok(answer) => {
+            let capabilities = answer.into_inner().capabilities;
+            Ok(capabilities.map(|known| of_plugin(&name, &known, filter)).unwrap_or_default())
+        }
+        // It went between the list and now.
+        Err(status) if status.code() == Code::NotFound => Ok(Vec::new()),
+        Err(status) => Err(status),
+    }
+}

@@ -1,0 +1,136 @@
+//! Which actions this client is offered.
+//!
+//! `talon mcp` checks patterns with the type that the configuration's `host.peers` has, before it starts this program, which
+//! depends on nothing that holds plugins. So here is a reader of the same language, and `tests/fixtures/patterns.json` holds
+//! both to it.
+
+use std::str::FromStr;
+
+/// The longest name of a plugin or an action.
+const MAX_NAME_LEN: usize = 64;
+
+/// `plugin`, `plugin__action`, `plugin__prefix*`, `prefix*` or `*`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Pattern {
+    plugin: Part,
+    action: Option<Part>,
+}
+
+/// A name, or how one begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Part {
+    text: String,
+    begins: bool,
+}
+
+impl Part {
+    fn read(text: &str, good: impl Fn(u8) -> bool) -> Option<Self> {
+        let begin = text.strip_suffix('*');
+        let name = begin.unwrap_or(text);
+        let whole = !text.is_empty() && name.len() <= MAX_NAME_LEN && name.bytes().all(good);
+        whole.then(|| Self { text: name.to_owned(), begins: begin.is_some() })
+    }
+
+    fn matches(&self, name: &str) -> bool {
+        if self.begins { name.starts_with(&self.text) } else { name == self.text }
+    }
+}
+
+impl FromStr for Pattern {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        read(text).ok_or_else(|| {
+            let shown: String = text.chars().take(80).collect();
+            format!("{shown:?} names no actions: write plugin, plugin__action or plugin__prefix*")
+        })
+    }
+}
+
+fn read(text: &str) -> Option<Pattern> {
+    let (plugin, action) = match text.split_once("__") {
+        Some((plugin, action)) => (plugin, Some(action)),
+        None => (text, None),
+    };
+    let plugin = Part::read(plugin, |b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        .filter(|part| !part.text.starts_with('-'))?;
+    let action = match action {
+        None => None,
+        // Which plugins `db-*__query` means would depend on where their names end.
+        Some(_) if plugin.begins => return None,
+        Some(action) => Some(Part::read(action, |b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')?),
+    };
+    Some(Pattern { plugin, action })
+}
+
+impl Pattern {
+    pub(crate) fn matches(&self, plugin: &str, action: &str) -> bool {
+        self.plugin.matches(plugin) && self.action.as_ref().is_none_or(|part| part.matches(action))
+    }
+}
+
+/// What a client is offered of what the supervisor lets it see.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Filter {
+    allow: Vec<Pattern>,
+    deny: Vec<Pattern>,
+}
+
+impl Filter {
+    /// Without an allowing pattern all is offered; a denying one wins.
+    pub(crate) fn new(allow: Vec<Pattern>, deny: Vec<Pattern>) -> Self {
+        Self { allow, deny }
+    }
+
+    pub(crate) fn offers(&self, plugin: &str, action: &str) -> bool {
+        let named = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(plugin, action));
+        (self.allow.is_empty() || named(&self.allow)) && !named(&self.deny)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    /// What the configuration's patterns are held to, too.
+    const TABLE: &str = include_str!("../../../tests/fixtures/patterns.json");
+
+    #[test]
+    fn patterns_are_those_of_the_configuration() {
+        let table: Value = serde_json::from_str(TABLE).unwrap();
+        let texts = |value: &Value| -> Vec<String> {
+            value.as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
+        };
+        for good in table["good"].as_array().unwrap() {
+            let text = good["pattern"].as_str().unwrap();
+            let pattern: Pattern = text.parse().unwrap();
+            for (key, expected) in [("lets", true), ("not", false)] {
+                for name in texts(&good[key]) {
+                    let (plugin, action) = name.split_once("__").unwrap();
+                    assert_eq!(pattern.matches(plugin, action), expected, "{text} {name}");
+                }
+            }
+        }
+        for bad in texts(&table["bad"]) {
+            assert!(bad.parse::<Pattern>().is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_denied_is_not_offered_whatever_allows_it() {
+        let patterns = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
+        let filter = Filter::new(patterns(&["git", "fs__read_*"]), patterns(&["git__push"]));
+        for (plugin, action, offered) in [
+            ("git", "status", true),
+            ("git", "push", false),
+            ("fs", "read_file", true),
+            ("fs", "write_file", false),
+            ("talon", "read_more", false),
+        ] {
+            assert_eq!(filter.offers(plugin, action), offered, "{plugin}__{action}");
+        }
+        assert!(Filter::default().offers("any", "thing"));
+    }
+}

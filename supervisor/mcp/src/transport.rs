@@ -1,0 +1,164 @@
+//! Standard input and output as MCP's transport: that of the SDK, with a bound on what is under way.
+
+use std::collections::HashSet;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+};
+use rmcp::transport::Transport;
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::{ErrorData, RoleServer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+/// The longest line that is read. The arguments of one call are 1 MiB unless the supervisor's configuration says otherwise;
+/// JSON's escapes may make six of it. A longer line is dropped, and that is logged.
+const MAX_LINE_BYTES: usize = 16 << 20;
+/// Requests of which the answer is not yet written. More than calls may run at once, since a list may wait beside them; the
+/// next line is read once there is room, so that a client that does not read what it asked for waits for itself.
+const MAX_OPEN: usize = 128;
+
+/// What a request gets whose id another has that is under way: the two could not be told apart, nor counted.
+const TWICE: &str = "a request with this id is under way: give each an id of its own";
+
+/// The requests without an answer.
+#[derive(Debug, Default)]
+struct Open {
+    requests: Mutex<HashSet<RequestId>>,
+    closed_one: Notify,
+}
+
+impl Open {
+    fn with<T>(&self, change: impl FnOnce(&mut HashSet<RequestId>) -> T) -> T {
+        change(&mut self.requests.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn close(&self, id: &RequestId) {
+        if self.with(|requests| requests.remove(id)) {
+            self.closed_one.notify_one();
+        }
+    }
+
+    /// Resolves when one more may be opened. There is one reader, so nobody takes the place meanwhile.
+    async fn room(&self) {
+        while self.with(|requests| requests.len() >= MAX_OPEN) {
+            self.closed_one.notified().await;
+        }
+    }
+}
+
+pub(crate) struct Stdio<R: AsyncRead, W: AsyncWrite> {
+    inner: AsyncRwTransport<RoleServer, R, W>,
+    open: Arc<Open>,
+    /// What is being said of a request that was not taken. Nothing more is read until it is written; it is kept here, since
+    /// whoever waits for the next message may stop to, and begin anew.
+    objection: Option<BoxFuture<'static, io::Result<()>>>,
+    ended: CancellationToken,
+}
+
+impl<R, W> Stdio<R, W>
+where
+    R: AsyncRead + Send + Unpin,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    /// Cancels `ended` at the end of the input.
+    pub(crate) fn new(input: R, output: W, ended: CancellationToken) -> Self {
+        let inner = AsyncRwTransport::new_server(input, output).with_max_line_length(MAX_LINE_BYTES);
+        Self { inner, open: Arc::default(), objection: None, ended }
+    }
+}
+
+impl<R, W> Transport<RoleServer> for Stdio<R, W>
+where
+    R: AsyncRead + Send + Unpin,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    type Error = io::Error;
+
+    fn send(&mut self, item: ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let answers = match &item {
+            JsonRpcMessage::Response(response) => Some(response.id.clone()),
+            JsonRpcMessage::Error(error) => error.id.clone(),
+            _ => None,
+        };
+        let open = Arc::clone(&self.open);
+        let sent = self.inner.send(item);
+        async move {
+            let result = sent.await;
+            if let Some(id) = answers {
+                open.close(&id);
+            }
+            result
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        loop {
+            if let Some(objection) = &mut self.objection {
+                // A client that cannot be told gets nothing else either, which is noticed where answers are written.
+                let _ = objection.await;
+                self.objection = None;
+            }
+            self.open.room().await;
+            let next = self.inner.receive().await;
+            match &next {
+                Some(JsonRpcMessage::Request(request)) => {
+                    if !self.open.with(|requests| requests.insert(request.id.clone())) {
+                        let error = ErrorData::invalid_request(TWICE, None);
+                        let objection = JsonRpcMessage::error(error, Some(request.id.clone()));
+                        self.objection = Some(self.inner.send(objection).boxed());
+                        continue;
+                    }
+                }
+                // Nothing is answered to what was cancelled, and what worked on it ends at once.
+                Some(JsonRpcMessage::Notification(notification)) => {
+                    if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+                        && let Some(id) = &cancelled.params.request_id
+                    {
+                        self.open.close(id);
+                    }
+                }
+                Some(_) => {}
+                None => self.ended.cancel(),
+            }
+            return next;
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.inner.close().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_id_that_is_under_way_is_not_taken_twice() {
+        let (client, server) = tokio::io::duplex(1 << 16);
+        let (input, output) = tokio::io::split(server);
+        let mut stdio = Stdio::new(input, output, CancellationToken::new());
+        let (answers, mut requests) = tokio::io::split(client);
+        for (id, method) in [(1, "ping"), (1, "ping"), (2, "ping")] {
+            let line = format!("{{\"jsonrpc\": \"2.0\", \"id\": {id}, \"method\": \"{method}\"}}\n");
+            requests.write_all(line.as_bytes()).await.unwrap();
+        }
+        for taken in [1, 2] {
+            let Some(JsonRpcMessage::Request(request)) = stdio.receive().await else { panic!("a request") };
+            assert_eq!(request.id, RequestId::Number(taken));
+        }
+        let mut said = String::new();
+        BufReader::new(answers).read_line(&mut said).await.unwrap();
+        let said: serde_json::Value = serde_json::from_str(&said).unwrap();
+        assert_eq!((&said["id"], &said["error"]["message"]), (&1.into(), &TWICE.into()), "{said}");
+        assert_eq!(stdio.open.with(|requests| requests.len()), 2, "the first one is under way still");
+    }
+}
