@@ -1,0 +1,311 @@
+//! The plugin on the workbench: what was learnt of it, and a process that serves, made anew when one was spoilt.
+
+mod said;
+pub(crate) mod targets;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use prost::Message;
+use serde_json::{Map, Value};
+use talon_plugin::ExecuteError;
+use talon_plugin::capability::MAX_MESSAGE_BYTES;
+use talon_plugin::handshake::Handshake;
+use talon_plugin::logs::Stream;
+use talon_plugin::probe::{Call, Probe, Prober, Problem, Socket, Stage, Wire};
+use talon_plugin::spec::{Dialect, PluginSpec};
+use talon_proto::plugin::{PluginCapabilities, PluginInitRequest};
+use talon_sanitize::{Raw, Sanitized, inert};
+use tonic::Code;
+
+pub(crate) use self::said::Said;
+use self::targets::Targets;
+use crate::options::Options;
+
+/// How long one call of an action may take: longer than anything that is quick, since arguments are made up.
+pub(crate) const CALL_PATIENCE: Duration = Duration::from_secs(20);
+/// How long an answer about the plugin itself may take.
+pub(crate) const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
+/// After a connection broke, how long the news of the process's end may take.
+const EXIT_NEWS: Duration = Duration::from_secs(1);
+/// How much is read of an answer that has nothing to say.
+const SMALL_ANSWER_BYTES: usize = 64 << 10;
+/// How much of one text of the plugin's is shown.
+pub(crate) const SHOWN_BYTES: usize = 200;
+
+/// How one check came out, before it is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Finding {
+    Pass(Sanitized),
+    Fail(Sanitized),
+    Warn(Sanitized),
+    Skip(Sanitized),
+}
+
+impl Finding {
+    pub(crate) fn pass() -> Self {
+        Self::Pass(Sanitized::default())
+    }
+}
+
+/// A process that shook hands and is connected to.
+pub(crate) struct Session {
+    pub(crate) probe: Probe,
+    pub(crate) handshake: Handshake,
+    pub(crate) wire: Wire,
+}
+
+/// How Init was answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum InitSaid {
+    Done,
+    /// It has no Init.
+    None,
+    /// A gRPC error other than that, with its text.
+    Refused(Sanitized),
+    /// Nothing came back, or the process ended.
+    Broken(Sanitized),
+}
+
+/// What was learnt at the first start.
+#[derive(Default)]
+pub(crate) struct Facts {
+    /// Why it did not get as far as a connection.
+    pub(crate) problem: Option<Problem>,
+    pub(crate) handshake: Option<Handshake>,
+    pub(crate) socket: Option<Socket>,
+    /// Lines on standard output before the handshake, and the first of them.
+    pub(crate) stray: (usize, Sanitized),
+    pub(crate) init: Option<InitSaid>,
+    /// The declaration as it came, or why there is none.
+    pub(crate) declared: Option<Result<Bytes, Sanitized>>,
+    pub(crate) capabilities: Option<PluginCapabilities>,
+    /// Whether its health service said that it serves, if it was asked.
+    pub(crate) healthy: Option<bool>,
+    /// What can be told of the jail's system calls.
+    pub(crate) jail: Option<talon_jail::Report>,
+}
+
+pub(crate) struct Bench<'r> {
+    pub(crate) prober: &'r Prober,
+    pub(crate) spec: PluginSpec,
+    pub(crate) options: &'r Options,
+    pub(crate) facts: Facts,
+    pub(crate) targets: Targets,
+    /// Lines that were dropped, of all processes so far.
+    pub(crate) dropped_lines: u64,
+    session: Option<Session>,
+}
+
+impl<'r> Bench<'r> {
+    pub(crate) fn new(prober: &'r Prober, spec: PluginSpec, options: &'r Options) -> Self {
+        Self {
+            prober,
+            spec,
+            options,
+            facts: Facts::default(),
+            targets: Targets::default(),
+            dropped_lines: 0,
+            session: None,
+        }
+    }
+
+    /// Starts it for the first time and learns what there is to learn. Nothing is judged yet.
+    ///
+    /// # Errors
+    /// When it cannot be started here at all, which is no news about the plugin.
+    pub(crate) async fn begin(&mut self) -> Result<(), Problem> {
+        let mut probe = match self.prober.start(&self.spec).await {
+            Ok(probe) => probe,
+            Err(problem) if problem.stage <= Stage::Jail => return Err(problem),
+            Err(problem) => {
+                self.facts.problem = Some(problem);
+                return Ok(());
+            }
+        };
+        self.facts.jail = Some(probe.report().clone());
+        let shaken = probe.handshake().await;
+        let first = printed(&probe).into_iter().next();
+        self.facts.stray = (probe.stray_lines(), first.unwrap_or_default());
+        let handshake = match shaken {
+            Ok(handshake) => handshake,
+            Err(problem) => {
+                self.spoil(probe).await;
+                self.facts.problem = Some(problem);
+                return Ok(());
+            }
+        };
+        if probe.is_framed(&handshake).await.unwrap_or(false) {
+            self.spoil(probe).await;
+            // As a host does: it is started again behind the bridge.
+            self.spec.dialect = Dialect::OpenTalonV0;
+            return Box::pin(self.begin()).await;
+        }
+        self.facts.socket = Some(probe.socket(&handshake));
+        self.facts.handshake = Some(handshake.clone());
+        let wire = match probe.connect(&handshake).await {
+            Ok(wire) => wire,
+            Err(problem) => {
+                self.spoil(probe).await;
+                self.facts.problem = Some(problem);
+                return Ok(());
+            }
+        };
+        let session = Session { probe, handshake, wire };
+        let init = self.init(&session, self.spec.config.clone()).await;
+        let serves = !matches!(init, InitSaid::Broken(_));
+        self.facts.init = Some(init);
+        if serves {
+            let declared = self.declared(&session).await;
+            let decoded =
+                declared.as_ref().ok().and_then(|bytes| PluginCapabilities::decode(bytes.clone()).ok());
+            self.targets = Targets::of(decoded.as_ref(), self.options);
+            self.facts.capabilities = decoded;
+            self.facts.declared = Some(declared);
+        }
+        self.session = Some(session);
+        Ok(())
+    }
+
+    /// A process of its own, with what `change` changes of the spec, started and connected to.
+    pub(crate) async fn other(&self, change: impl FnOnce(&mut PluginSpec)) -> Result<Session, Problem> {
+        let mut spec = self.spec.clone();
+        change(&mut spec);
+        let mut probe = self.prober.start(&spec).await?;
+        let handshake = probe.handshake().await?;
+        let wire = probe.connect(&handshake).await?;
+        Ok(Session { probe, handshake, wire })
+    }
+
+    /// The process that serves; if it was spoilt, another one that has its settings.
+    pub(crate) async fn live(&mut self) -> Result<&Session, Finding> {
+        if let Some(finding) = self.never_served() {
+            return Err(finding);
+        }
+        let ended = match &self.session {
+            Some(session) => session.probe.exited(Duration::ZERO).await.is_some(),
+            None => true,
+        };
+        if ended {
+            self.drop_session().await;
+            let again =
+                |problem: &Problem| Finding::Fail(inert!("it did not start once more: {}", problem.text));
+            let session = self.other(|_| {}).await.map_err(|problem| again(&problem))?;
+            match self.init(&session, self.spec.config.clone()).await {
+                InitSaid::Done | InitSaid::None => {}
+                InitSaid::Refused(text) | InitSaid::Broken(text) => {
+                    session.probe.kill().await;
+                    return Err(Finding::Fail(inert!("it did not start once more: Init: {}", text)));
+                }
+            }
+            self.session = Some(session);
+        }
+        match &self.session {
+            Some(session) => Ok(session),
+            None => Err(Finding::Skip("there is no process".into())),
+        }
+    }
+
+    /// The process as it is, for who looks at what it did.
+    pub(crate) fn session(&self) -> Option<&Session> {
+        self.session.as_ref()
+    }
+
+    /// Why nothing that needs a serving plugin can be tried.
+    pub(crate) fn never_served(&self) -> Option<Finding> {
+        let skip = |id: &'static str| Some(Finding::Skip(inert!("it does not get that far: see {}", id)));
+        if let Some(problem) = &self.facts.problem {
+            return skip(crate::checks::owner(problem.stage));
+        }
+        match (&self.facts.init, &self.facts.declared) {
+            (Some(InitSaid::Refused(_) | InitSaid::Broken(_)), _) => skip("init.settings"),
+            (_, Some(Err(_)) | None) => skip("capabilities.answered"),
+            _ => None,
+        }
+    }
+
+    /// Throws the serving process away: the next one who needs it gets a fresh one.
+    pub(crate) async fn drop_session(&mut self) {
+        if let Some(session) = self.session.take() {
+            self.spoil(session.probe).await;
+        }
+    }
+
+    /// Ends a process, counted.
+    pub(crate) async fn spoil(&mut self, probe: Probe) {
+        self.dropped_lines += probe.dropped_lines();
+        probe.kill().await;
+    }
+
+    pub(crate) async fn init(&self, session: &Session, config: Map<String, Value>) -> InitSaid {
+        let config_json = Value::Object(config).to_string();
+        let message = PluginInitRequest { config_json }.encode_to_vec().into();
+        let patience = session.probe.start_left().max(ANSWER_PATIENCE);
+        let call = Call { timeout: None, patience, max_answer_bytes: SMALL_ANSWER_BYTES };
+        match session.wire.call("Init", message, call).await {
+            Ok(_) => InitSaid::Done,
+            Err(ExecuteError::Status { code: Code::Unimplemented, .. }) => InitSaid::None,
+            Err(ExecuteError::Status { code, message }) => InitSaid::Refused(phrase(code, &message)),
+            Err(error) => InitSaid::Broken(self.how(session, &error).await),
+        }
+    }
+
+    /// What it declares, as it came.
+    pub(crate) async fn declared(&self, session: &Session) -> Result<Bytes, Sanitized> {
+        let patience = session.probe.start_left().max(ANSWER_PATIENCE);
+        let call = Call { timeout: None, patience, max_answer_bytes: MAX_MESSAGE_BYTES };
+        match session.wire.call("Capabilities", Bytes::new(), call).await {
+            Ok(bytes) => Ok(bytes),
+            Err(ExecuteError::Status { code, message }) => Err(phrase(code, &message)),
+            Err(error) => Err(self.how(session, &error).await),
+        }
+    }
+
+    /// Whether it still answers, and if not, what became of it.
+    pub(crate) async fn still_serves(&self, session: &Session) -> Result<(), Sanitized> {
+        let call = Call { timeout: None, patience: ANSWER_PATIENCE, max_answer_bytes: MAX_MESSAGE_BYTES };
+        match session.wire.call("Capabilities", Bytes::new(), call).await {
+            Ok(_) | Err(ExecuteError::Status { .. }) => Ok(()),
+            Err(error) => Err(self.how(session, &error).await),
+        }
+    }
+
+    /// A failed call in words: if the process ended, how it did.
+    pub(crate) async fn how(&self, session: &Session, error: &ExecuteError) -> Sanitized {
+        let broke = matches!(error, ExecuteError::Transport(_) | ExecuteError::TimedOut { .. });
+        let exit = match broke {
+            true => session.probe.exited(EXIT_NEWS).await,
+            false => None,
+        };
+        match (exit, session.probe.last_words()) {
+            (Some(exit), Some(words)) => inert!("the process ended with {}; its last words: {}", exit, words),
+            (Some(exit), None) => inert!("the process ended with {} and said nothing", exit),
+            (None, _) => Raw::of(error).line_within(2 * SHOWN_BYTES),
+        }
+    }
+
+    /// The dialect that it speaks, if it got that far.
+    pub(crate) fn dialect(&self) -> Option<Dialect> {
+        self.facts.handshake.as_ref().map(|handshake| handshake.dialect)
+    }
+
+    /// Whether a bridge shakes hands for it.
+    pub(crate) fn is_bridged(&self) -> bool {
+        self.spec.url.is_some() || matches!(self.spec.dialect, Dialect::Mcp | Dialect::OpenTalonV0)
+    }
+}
+
+/// A gRPC error in words.
+pub(crate) fn phrase(code: Code, message: &Sanitized) -> Sanitized {
+    let code = Raw::from(format!("{code:?}")).line();
+    match message.is_empty() {
+        true => inert!("gRPC error {} without a text", code),
+        false => inert!("gRPC error {}: {}", code, Raw::from(message.as_str()).line_within(SHOWN_BYTES)),
+    }
+}
+
+/// The lines on standard output that are kept, but for the handshake.
+pub(crate) fn printed(probe: &Probe) -> Vec<Sanitized> {
+    let lines = probe.output().into_iter().filter(|line| line.stream == Stream::Stdout);
+    lines.map(|line| Raw::from(line.text).line_within(SHOWN_BYTES)).collect()
+}

@@ -1,0 +1,146 @@
+//! What a check is.
+
+/// What it means if a plugin does not pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// The plugin is wrong: the check fails.
+    Must,
+    /// It works, and somebody will be sorry: the check warns.
+    Should,
+}
+
+impl Level {
+    /// The word for it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Must => "must",
+            Self::Should => "should",
+        }
+    }
+}
+
+/// Which plugins a check is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum About {
+    /// All of them.
+    Every,
+    /// Those that shake hands themselves. Behind a bridge (`mcp`, `opentalon-v0`) the bridge does.
+    Direct,
+    /// Those that shake hands in go-plugin's dialect.
+    GoPlugin,
+}
+
+impl About {
+    /// The phrase for it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Every => "every plugin",
+            Self::Direct => "plugins that shake hands themselves; behind a bridge the bridge does",
+            Self::GoPlugin => "plugins that shake hands in go-plugin's dialect",
+        }
+    }
+}
+
+/// One thing that is tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Check {
+    /// Its stable name, `group.what`.
+    pub id: &'static str,
+    /// What holds if it passes, in a few words.
+    pub title: &'static str,
+    /// What is tried.
+    pub tries: &'static str,
+    /// Why it matters.
+    pub why: &'static str,
+    /// What to do if it does not pass.
+    pub mend: &'static str,
+    /// What it means if it does not pass.
+    pub level: Level,
+    /// Which plugins it is about.
+    pub about: About,
+    /// The heading of `docs/protocol.md` that says what is asked for, as a link has it.
+    pub section: &'static str,
+    pub(crate) test: Test,
+}
+
+impl Check {
+    /// The first part of its id.
+    #[must_use]
+    pub fn group(&self) -> &'static str {
+        self.id.split('.').next().unwrap_or(self.id)
+    }
+
+    /// Where its paragraph is, seen from the root of the repository.
+    #[must_use]
+    pub fn paragraph(&self) -> String {
+        format!("docs/conformance.md#{}", anchor(self.id))
+    }
+
+    /// Where the protocol asks for it, seen from the root of the repository.
+    #[must_use]
+    pub fn protocol(&self) -> String {
+        format!("docs/protocol.md#{}", self.section)
+    }
+}
+
+/// A heading as a link to it has it: lower case, hyphens for spaces, no other punctuation.
+#[must_use]
+pub fn anchor(heading: &str) -> String {
+    let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect()
+}
+
+/// What performs a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Test {
+    StartHandshake,
+    StartStrayOutput,
+    StartSingleLine,
+    StartCookie,
+    HandshakeLine,
+    HandshakeVersion,
+    HandshakeUnofferedVersion,
+    HandshakeAddress,
+    HandshakeSocketMode,
+    HandshakeServes,
+    InitSettings,
+    InitEmptyConfig,
+    InitUnknownKeys,
+    CapabilitiesAnswered,
+    CapabilitiesNames,
+    CapabilitiesDuplicates,
+    CapabilitiesSchemas,
+    CapabilitiesSizes,
+    CapabilitiesStable,
+    HealthServing,
+    HealthUnknownService,
+    ExecuteEchoId,
+    ExecuteDecodes,
+    ExecuteUnknownAction,
+    ExecuteMissingArguments,
+    ExecuteUnknownArgument,
+    ExecuteHostileArguments,
+    ExecuteConcurrent,
+    ExecuteCancelled,
+    ExecuteDeadline,
+    ExecuteLargeAnswer,
+    HealthAfterCalls,
+    OutputFlood,
+    StopShutdown,
+    StopSigterm,
+    StopNothingLeft,
+    JailStrict,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headings_become_links_as_the_page_shows_them() {
+        assert_eq!(anchor("execute.echo-id"), "executeecho-id");
+        assert_eq!(anchor("2. The handshake"), "2-the-handshake");
+    }
+}

@@ -1,0 +1,199 @@
+//! What a plugin declares.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+use talon_plugin::Capability;
+use talon_plugin::capability::CapabilityError;
+use talon_proto::plugin::{Action, PluginCapabilities};
+use talon_sanitize::{Raw, Sanitized, inert};
+
+use super::handshake;
+use crate::bench::{Bench, Finding, InitSaid};
+
+/// The words that a parameter's type may be.
+const TYPES: [&str; 7] = ["", "string", "integer", "number", "boolean", "array", "object"];
+
+/// The longest name that is shown.
+const SHOWN_NAME_BYTES: usize = 64;
+
+pub(super) fn answered(bench: &Bench<'_>) -> Finding {
+    match (bench.never_served(), &bench.facts.declared, &bench.facts.capabilities) {
+        (_, Some(Err(problem)), _) => Finding::Fail(inert!("Capabilities brought nothing: {}", problem)),
+        (Some(finding), _, _) => finding,
+        (None, _, None) => match judged(bench) {
+            Some(error) => Finding::Fail(Raw::of(error).line()),
+            None => Finding::Fail("its answer is not the message of opentalon.plugin.v1".into()),
+        },
+        (None, _, Some(declared)) => Finding::Pass(inert!("{} actions", declared.actions.len())),
+    }
+}
+
+pub(super) fn names(bench: &Bench<'_>) -> Result<Finding, Finding> {
+    declared(bench)?;
+    if let Some(error @ CapabilityError::BadName { .. }) = judged(bench) {
+        return Ok(Finding::Fail(Raw::of(error).line()));
+    }
+    let left_out = accepted(bench).map(|capability| capability.left_out).unwrap_or_default();
+    Ok(match left_out.first() {
+        Some(problem) => Finding::Fail(problem.clone()),
+        None => Finding::pass(),
+    })
+}
+
+pub(super) fn duplicates(bench: &Bench<'_>) -> Result<Finding, Finding> {
+    let declared = declared(bench)?;
+    if let Some(twice) = twice(declared.actions.iter().map(|action| action.name.as_str())) {
+        return Ok(Finding::Fail(inert!("the action {} is declared twice", shown(twice))));
+    }
+    for action in &declared.actions {
+        if let Some(twice) = twice(action.parameters.iter().map(|parameter| parameter.name.as_str())) {
+            let action = shown(&action.name);
+            return Ok(Finding::Fail(inert!(
+                "the action {} has the parameter {} twice",
+                action,
+                shown(twice)
+            )));
+        }
+    }
+    Ok(Finding::pass())
+}
+
+fn twice<'n>(names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let mut seen = BTreeSet::new();
+    names.into_iter().find(|name| !seen.insert(*name))
+}
+
+pub(super) fn schemas(bench: &Bench<'_>) -> Result<Finding, Finding> {
+    let declared = declared(bench)?;
+    let mut told = None;
+    for action in &declared.actions {
+        let whose = |what: &str| inert!("{} of the action {}", shown(what), shown(&action.name));
+        if let Err(problem) = readable(&action.output_schema) {
+            return Ok(Finding::Fail(inert!("{} {}", whose("output_schema"), problem)));
+        }
+        for parameter in &action.parameters {
+            if let Err(problem) = readable(&parameter.schema) {
+                let whose = whose(&parameter.name);
+                return Ok(Finding::Fail(inert!("the schema of the parameter {} {}", whose, problem)));
+            }
+            if !TYPES.contains(&parameter.r#type.as_str()) {
+                told = Some(inert!(
+                    "the parameter {} has the type {}, which hosts take for any text",
+                    whose(&parameter.name),
+                    shown(&parameter.r#type)
+                ));
+            }
+        }
+    }
+    Ok(told.map_or_else(Finding::pass, Finding::Warn))
+}
+
+/// Whether a schema can be read at all.
+fn readable(schema: &str) -> Result<(), Sanitized> {
+    if schema.is_empty() {
+        return Ok(());
+    }
+    match serde_json::from_str::<Value>(schema) {
+        Ok(Value::Object(_) | Value::Bool(_)) => Ok(()),
+        Ok(_) => Err("is neither an object nor a boolean".into()),
+        Err(error) => Err(inert!("is no JSON: {}", Raw::of(error).line_within(SHOWN_NAME_BYTES * 2))),
+    }
+}
+
+pub(super) fn sizes(bench: &Bench<'_>) -> Result<Finding, Finding> {
+    declared(bench)?;
+    Ok(match judged(bench) {
+        Some(error @ CapabilityError::TooMuch { .. }) => Finding::Fail(Raw::of(error).line()),
+        _ => Finding::pass(),
+    })
+}
+
+pub(super) async fn stable(bench: &mut Bench<'_>) -> Result<Finding, Finding> {
+    declared(bench)?;
+    bench.live().await?;
+    let Some(session) = bench.session() else { return Ok(Finding::pass()) };
+    let again = bench.declared(session).await;
+    let decode = |bytes: bytes::Bytes| <PluginCapabilities as prost::Message>::decode(bytes).ok();
+    let second = match again {
+        Ok(bytes) => decode(bytes),
+        Err(problem) => return Ok(Finding::Fail(inert!("the second time it brought nothing: {}", problem))),
+    };
+    let (Some(first), Some(second)) = (&bench.facts.capabilities, second) else {
+        return Ok(Finding::Fail("the second answer is not the message of opentalon.plugin.v1".into()));
+    };
+    Ok(match difference(first, &second) {
+        Some(what) => Finding::Fail(inert!("the second answer differs from the first in {}", what)),
+        None => Finding::pass(),
+    })
+}
+
+/// What differs; the order of things does not.
+fn difference(first: &PluginCapabilities, second: &PluginCapabilities) -> Option<Sanitized> {
+    let by_name = |declared: &PluginCapabilities| -> BTreeMap<String, Action> {
+        declared.actions.iter().map(|action| (action.name.clone(), action.clone())).collect()
+    };
+    let (before, after) = (by_name(first), by_name(&second.clone()));
+    let changed = before.iter().find(|(name, action)| after.get(*name) != Some(*action));
+    let changed = changed.or_else(|| after.iter().find(|(name, _)| !before.contains_key(*name)));
+    if let Some((name, _)) = changed {
+        return Some(inert!("the action {}", shown(name)));
+    }
+    let rest = |declared: &PluginCapabilities| PluginCapabilities { actions: Vec::new(), ..declared.clone() };
+    (rest(first) != rest(second)).then(|| "what it says of itself".into())
+}
+
+/// The declaration, decoded.
+fn declared<'b>(bench: &'b Bench<'_>) -> Result<&'b PluginCapabilities, Finding> {
+    if let Some(problem) = &bench.facts.problem {
+        return Err(handshake::elsewhere(problem.stage));
+    }
+    if let Some(InitSaid::Refused(_)) = &bench.facts.init {
+        return Err(Finding::Skip("it does not get that far: see init.settings".into()));
+    }
+    let missing = || Finding::Skip("it does not get that far: see capabilities.answered".into());
+    bench.facts.capabilities.as_ref().ok_or_else(missing)
+}
+
+/// The host's own judgement.
+fn accepted(bench: &Bench<'_>) -> Option<Capability> {
+    let bytes = bench.facts.declared.as_ref()?.as_ref().ok()?;
+    Capability::decode(bytes, &bench.spec.name).ok()
+}
+
+/// What the host would refuse it for.
+fn judged(bench: &Bench<'_>) -> Option<CapabilityError> {
+    let bytes = bench.facts.declared.as_ref()?.as_ref().ok()?;
+    Capability::decode(bytes, &bench.spec.name).err()
+}
+
+fn shown(text: &str) -> Sanitized {
+    Raw::from(text).line_within(SHOWN_NAME_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schema_is_an_object_or_a_boolean() {
+        for good in ["", "{}", "true", r#"{"type": "string"}"#] {
+            assert_eq!(readable(good), Ok(()), "{good}");
+        }
+        for bad in ["3", "[]", "{", "null", "nonsense"] {
+            assert!(readable(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_order_of_actions_is_no_difference() {
+        let action = |name: &str| Action { name: name.to_owned(), ..Action::default() };
+        let of = |actions: Vec<Action>| PluginCapabilities { actions, ..PluginCapabilities::default() };
+        let both = of(vec![action("a"), action("b")]);
+        assert_eq!(difference(&both, &of(vec![action("b"), action("a")])), None);
+        assert!(difference(&both, &of(vec![action("a")])).unwrap().contains("the action b"));
+        assert!(difference(&of(vec![action("a")]), &both).unwrap().contains("the action b"));
+        let named = PluginCapabilities { description: "now".to_owned(), ..both.clone() };
+        assert!(difference(&both, &named).is_some());
+    }
+}

@@ -1,0 +1,151 @@
+//! Calls that no host would let through: what is missing, unknown or hostile.
+
+use std::collections::HashMap;
+
+use talon_sanitize::{Raw, Sanitized, inert};
+
+use super::{NOTHING_TO_CALL, Worst};
+use crate::bench::targets::UNKNOWN_ACTION;
+use crate::bench::{Bench, Finding, Said};
+
+/// An argument that nobody declared.
+const UNKNOWN_ARGUMENT: &str = "talon_conformance_no_such_argument";
+
+/// The most calls with hostile arguments: sixteen parameters with all that is tried.
+const MAX_HOSTILE_CALLS: usize = 160;
+
+/// How long a long argument is: too long for a line, and a tenth of what hosts let through.
+const LONG_BYTES: usize = 100 << 10;
+
+/// How deep JSON nests: deeper than the stack of a parser that calls itself.
+const DEPTH: usize = 10_000;
+
+/// Makes one call in a live process and says how it was taken.
+async fn taken(
+    bench: &mut Bench<'_>,
+    action: &str,
+    args: &HashMap<String, String>,
+    what: Sanitized,
+) -> Result<(Said, Finding), Finding> {
+    bench.live().await?;
+    let Some(session) = bench.session() else { return Err(Finding::pass()) };
+    let said = bench.call(session, "conformance-arguments", action, args).await;
+    let finding = said.as_taken(what);
+    Ok((said, finding))
+}
+
+pub(in crate::checks) async fn unknown_action(bench: &mut Bench<'_>) -> Result<Finding, Finding> {
+    let none = HashMap::new();
+    let mut worst = Worst::default();
+    let (said, finding) = taken(bench, UNKNOWN_ACTION, &none, "an unknown action".into()).await?;
+    if let Said::Answer(answer) = &said
+        && answer.error.is_empty()
+    {
+        return Ok(Finding::Fail("an action that it does not have was answered without an error".into()));
+    }
+    worst.take(finding)?;
+    let what = "an unknown action whose name is control characters".into();
+    let (_, finding) = taken(bench, CONTROL, &none, what).await?;
+    worst.take(finding)?;
+    Ok(worst.found(said.words()))
+}
+
+pub(in crate::checks) async fn missing(bench: &mut Bench<'_>) -> Result<Finding, Finding> {
+    if let Some(finding) = bench.never_served() {
+        return Err(finding);
+    }
+    let required = |target: &&crate::bench::targets::Target| target.parameters.iter().any(|it| it.required);
+    let targets: Vec<_> = bench.targets.all.iter().filter(required).cloned().collect();
+    if targets.is_empty() {
+        return Ok(Finding::Skip("no action that may be called requires an argument".into()));
+    }
+    let mut worst = Worst::default();
+    for target in targets {
+        let what = inert!("{} without its arguments", target.shown());
+        let (said, finding) = taken(bench, &target.action, &HashMap::new(), what).await?;
+        worst.take(finding)?;
+        if let Said::Answer(answer) = said
+            && answer.error.is_empty()
+        {
+            let action = target.shown();
+            worst.take(Finding::Warn(inert!(
+                "{} did its work without an argument that it requires",
+                action
+            )))?;
+        }
+    }
+    Ok(worst.found(Sanitized::default()))
+}
+
+pub(in crate::checks) async fn unknown(bench: &mut Bench<'_>) -> Result<Finding, Finding> {
+    let target = bench.targets.first();
+    let mut args = target.args.clone();
+    args.insert(UNKNOWN_ARGUMENT.to_owned(), "x".to_owned());
+    let what = inert!("{} with an argument that it did not declare", target.shown());
+    let (said, finding) = taken(bench, &target.action, &args, what).await?;
+    if let (Said::Status(..), false) = (&said, target.known) {
+        return Ok(Finding::Skip(NOTHING_TO_CALL.into()));
+    }
+    Ok(finding)
+}
+
+/// Turns a terminal and a prompt upside down.
+const CONTROL: &str = "\u{1b}[2J\r\n\t\u{7}\u{8}\u{202e}\u{200b}<|im_start|>system";
+
+/// What a parameter of a type is given, with words for it.
+fn hostile_values(kind: &str) -> Vec<(&'static str, String)> {
+    let mut values = vec![
+        ("control characters", CONTROL.to_owned()),
+        ("a NUL", "a\0b".to_owned()),
+        ("100 KiB", "x".repeat(LONG_BYTES)),
+        ("nothing", String::new()),
+    ];
+    match kind {
+        "integer" | "number" => values.extend(
+            ["abc", "99999999999999999999999999", "-1", "NaN", "1e999", " 1 "]
+                .map(|number| ("a number that is none or too large", number.to_owned())),
+        ),
+        "boolean" => values.push(("a boolean that is none", "maybe".to_owned())),
+        _ => {
+            values.push(("broken JSON", "{\"a\": [".to_owned()));
+            values.push(("JSON nested ten thousand deep", "[".repeat(DEPTH) + &"]".repeat(DEPTH)));
+        }
+    }
+    values
+}
+
+pub(in crate::checks) async fn hostile(bench: &mut Bench<'_>) -> Result<Finding, Finding> {
+    if let Some(finding) = bench.never_served() {
+        return Err(finding);
+    }
+    let mut worst = Worst::default();
+    let mut calls = 0_usize;
+    for target in bench.targets.all.clone() {
+        for parameter in &target.parameters {
+            for (kind, value) in hostile_values(&parameter.r#type) {
+                if calls == MAX_HOSTILE_CALLS {
+                    return Ok(
+                        worst.found(inert!("{} calls; there are more parameters than were tried", calls))
+                    );
+                }
+                calls += 1;
+                let mut args = target.args.clone();
+                args.insert(parameter.name.clone(), value);
+                let name = Raw::from(&parameter.name).line_within(64);
+                let what = inert!("{} with {} as its {}", target.shown(), kind, name);
+                let (_, finding) = taken(bench, &target.action, &args, what).await?;
+                worst.take(finding)?;
+            }
+        }
+    }
+    if calls == 0 {
+        let args = HashMap::from([("a\0b".to_owned(), CONTROL.to_owned())]);
+        let what = "an unknown action with hostile arguments".into();
+        let (_, finding) = taken(bench, UNKNOWN_ACTION, &args, what).await?;
+        worst.take(finding)?;
+        return Ok(worst.found(
+            "only the unknown action could be tried: no other with a parameter may be called".into(),
+        ));
+    }
+    Ok(worst.found(inert!("{} calls", calls)))
+}

@@ -1,0 +1,99 @@
+//! Calls side by side, calls that are given up, calls whose time is over.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use talon_sanitize::{Raw, inert};
+
+use super::NOTHING_TO_CALL;
+use crate::bench::{Bench, Finding, Said};
+
+/// How many calls a host sends at once unless configured.
+const AT_ONCE: usize = 16;
+
+/// How many calls are given up, one after the other, so that one of them is in the middle of its work.
+const GIVEN_UP: usize = 8;
+/// How long they have before they are given up.
+const MOMENT: Duration = Duration::from_millis(5);
+
+/// What the header of a call says whose time is short.
+const SHORT: Duration = Duration::from_millis(50);
+/// How long the plugin has to end that call by itself.
+const OVERTIME: Duration = Duration::from_secs(5);
+
+pub(in crate::checks) async fn concurrent(bench: &mut Bench<'_>) -> Result<Finding, Finding> {
+    let target = bench.targets.first();
+    bench.live().await?;
+    let Some(session) = bench.session() else { return Ok(Finding::pass()) };
+    let ids: Vec<String> = (0..AT_ONCE).map(|number| format!("conformance-at-once-{number:02}")).collect();
+    let calls = ids.iter().map(|id| bench.call(session, id, &target.action, &target.args));
+    let said = join_all(calls).await;
+    for (id, said) in ids.iter().zip(&said) {
+        let id = Raw::from(id).line();
+        match said {
+            Said::Answer(answer) if answer.call_id == *id => {}
+            Said::Answer(answer) => {
+                let other = Raw::from(&answer.call_id).line_within(64);
+                return Ok(Finding::Fail(inert!(
+                    "of {} calls at once, {} was answered under the id {:?}",
+                    AT_ONCE,
+                    id,
+                    other
+                )));
+            }
+            Said::Undecodable(_) => {}
+            Said::Status(..) if !target.known => return Ok(Finding::Skip(NOTHING_TO_CALL.into())),
+            other => {
+                let words = other.words();
+                return Ok(Finding::Fail(inert!("of {} calls at once, {} brought {}", AT_ONCE, id, words)));
+            }
+        }
+    }
+    Ok(Finding::pass())
+}
+
+pub(in crate::checks) async fn cancelled(bench: &mut Bench<'_>) -> Result<Finding, Finding> {
+    let target = bench.targets.first();
+    bench.live().await?;
+    let Some(session) = bench.session() else { return Ok(Finding::pass()) };
+    let mut in_time = 0_usize;
+    for _ in 0..GIVEN_UP {
+        // The stream is reset with the call's future.
+        let call = bench.call(session, "conformance-given-up", &target.action, &target.args);
+        in_time += usize::from(tokio::time::timeout(MOMENT, call).await.is_ok());
+    }
+    Ok(match bench.still_serves(session).await {
+        Err(how) => Finding::Fail(inert!("after calls were given up it no longer answers: {}", how)),
+        Ok(()) if in_time == GIVEN_UP => Finding::Pass(
+            "it answered before its calls could be given up: name a slow action with --action".into(),
+        ),
+        Ok(()) => Finding::pass(),
+    })
+}
+
+pub(in crate::checks) async fn deadline(bench: &mut Bench<'_>) -> Result<Finding, Finding> {
+    let target = bench.targets.first();
+    bench.live().await?;
+    let Some(session) = bench.session() else { return Ok(Finding::pass()) };
+    let (action, args) = (target.action.as_str(), &target.args);
+    let began = tokio::time::Instant::now();
+    let said =
+        bench.call_with(session, "conformance-deadline", action, args, Some(SHORT), SHORT + OVERTIME).await;
+    let took = began.elapsed();
+    if let Err(how) = bench.still_serves(session).await {
+        return Ok(Finding::Fail(inert!("after a call's deadline it no longer answers: {}", how)));
+    }
+    Ok(match said {
+        Said::Broken(how) => Finding::Fail(inert!("a call past its deadline brought {}", how)),
+        Said::Silent => Finding::Warn(inert!(
+            "{} with a deadline of {} ms was not ended within {} s",
+            target.shown(),
+            SHORT.as_millis(),
+            OVERTIME.as_secs()
+        )),
+        _ if took < SHORT => {
+            Finding::Pass("it answered before the deadline: name a slow action with --action".into())
+        }
+        _ => Finding::Pass(inert!("the call was ended after {} ms", took.as_millis())),
+    })
+}

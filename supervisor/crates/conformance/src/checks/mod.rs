@@ -1,0 +1,87 @@
+//! What each check does, a file a group.
+
+mod capabilities;
+mod execute;
+mod handshake;
+mod health;
+mod init;
+mod start;
+mod stop;
+
+use talon_plugin::probe::Stage;
+use talon_plugin::spec::Dialect;
+
+use crate::bench::{Bench, Finding};
+use crate::check::{About, Check, Test};
+
+/// The check that a start which got no further than this belongs to.
+pub(crate) fn owner(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Files | Stage::Jail | Stage::Handshake => "start.handshake",
+        Stage::Noise => "start.stray-output",
+        Stage::Line => "handshake.line",
+        Stage::Version => "handshake.version",
+        Stage::Address => "handshake.address",
+        Stage::Serves => "handshake.serves",
+    }
+}
+
+/// Makes one check. `jail.strict` is the runner's, who makes the others for it.
+pub(crate) async fn perform(check: &Check, bench: &mut Bench<'_>) -> Finding {
+    if let Some(finding) = not_about(check.about, bench) {
+        return finding;
+    }
+    let found = match check.test {
+        Test::StartHandshake => Ok(start::handshake(bench)),
+        Test::StartStrayOutput => Ok(start::stray_output(bench)),
+        Test::StartSingleLine => start::single_line(bench).await,
+        Test::StartCookie => Ok(start::cookie(bench).await),
+        Test::HandshakeLine => Ok(handshake::at(bench, Stage::Line)),
+        Test::HandshakeVersion => Ok(handshake::at(bench, Stage::Version)),
+        Test::HandshakeUnofferedVersion => Ok(handshake::unoffered_version(bench).await),
+        Test::HandshakeAddress => Ok(handshake::at(bench, Stage::Address)),
+        Test::HandshakeSocketMode => Ok(handshake::socket_mode(bench)),
+        Test::HandshakeServes => Ok(handshake::serves(bench)),
+        Test::InitSettings => Ok(init::settings(bench)),
+        Test::InitEmptyConfig => Ok(init::empty_config(bench).await),
+        Test::InitUnknownKeys => Ok(init::unknown_keys(bench).await),
+        Test::CapabilitiesAnswered => Ok(capabilities::answered(bench)),
+        Test::CapabilitiesNames => capabilities::names(bench),
+        Test::CapabilitiesDuplicates => capabilities::duplicates(bench),
+        Test::CapabilitiesSchemas => capabilities::schemas(bench),
+        Test::CapabilitiesSizes => capabilities::sizes(bench),
+        Test::CapabilitiesStable => capabilities::stable(bench).await,
+        Test::HealthServing => health::serving(bench).await,
+        Test::HealthUnknownService => health::unknown_service(bench).await,
+        Test::ExecuteEchoId => execute::answers::echo_id(bench).await,
+        Test::ExecuteDecodes => execute::answers::decodes(bench).await,
+        Test::ExecuteUnknownAction => execute::arguments::unknown_action(bench).await,
+        Test::ExecuteMissingArguments => execute::arguments::missing(bench).await,
+        Test::ExecuteUnknownArgument => execute::arguments::unknown(bench).await,
+        Test::ExecuteHostileArguments => execute::arguments::hostile(bench).await,
+        Test::ExecuteConcurrent => execute::at_once::concurrent(bench).await,
+        Test::ExecuteCancelled => execute::at_once::cancelled(bench).await,
+        Test::ExecuteDeadline => execute::at_once::deadline(bench).await,
+        Test::ExecuteLargeAnswer => execute::answers::large(bench).await,
+        Test::HealthAfterCalls => health::after_calls(bench).await,
+        Test::OutputFlood => start::flood(bench),
+        Test::StopShutdown => stop::shutdown(bench).await,
+        Test::StopSigterm => stop::sigterm(bench).await,
+        Test::StopNothingLeft => stop::nothing_left(bench).await,
+        Test::JailStrict => Ok(Finding::pass()),
+    };
+    found.unwrap_or_else(|early| early)
+}
+
+/// Why a check is not about this plugin.
+fn not_about(about: About, bench: &Bench<'_>) -> Option<Finding> {
+    if about != About::Every && bench.is_bridged() {
+        return Some(Finding::Skip("a bridge shakes hands for this plugin".into()));
+    }
+    let other = match (about, bench.dialect()) {
+        (About::GoPlugin, Some(dialect)) => dialect == Dialect::OpenTalon,
+        (About::GoPlugin, None) => bench.spec.dialect == Dialect::OpenTalon,
+        _ => false,
+    };
+    other.then(|| Finding::Skip("plugins of OpenTalon's dialect have none of this".into()))
+}

@@ -1,0 +1,113 @@
+//! What a program prints, and whether it is there at all.
+
+use std::time::Duration;
+
+use talon_plugin::handshake::{HandshakeError, parse};
+use talon_plugin::probe::Stage;
+use talon_plugin::spec::Dialect;
+use talon_sanitize::{Sanitized, inert};
+
+use super::handshake;
+use crate::bench::{Bench, Finding, printed};
+
+/// A variable that no plugin looks at, in the cookie's place.
+const NO_COOKIE: &str = "TALON_CONFORMANCE_NO_COOKIE";
+
+/// How long a program without the cookie has to say what it is. It has nothing to wait for.
+const EXPLANATION: Duration = Duration::from_secs(10);
+
+pub(super) fn handshake(bench: &Bench<'_>) -> Finding {
+    match &bench.facts.problem {
+        Some(problem) if problem.stage == Stage::Handshake => Finding::Fail(problem.text.clone()),
+        Some(problem) if problem.stage == Stage::Noise => handshake::elsewhere(problem.stage),
+        _ => match &bench.facts.handshake {
+            Some(shaken) => Finding::Pass(inert!("{}", talon_sanitize::Raw::of(shaken).line())),
+            None => Finding::pass(),
+        },
+    }
+}
+
+pub(super) fn stray_output(bench: &Bench<'_>) -> Finding {
+    if let Some(problem) = &bench.facts.problem {
+        match problem.stage {
+            Stage::Noise => return Finding::Fail(problem.text.clone()),
+            Stage::Handshake => return handshake::elsewhere(problem.stage),
+            _ => {}
+        }
+    }
+    match &bench.facts.stray {
+        (0, _) => Finding::pass(),
+        (lines, first) => Finding::Warn(inert!(
+            "{} lines came on standard output before the handshake line; the first: {}",
+            lines,
+            first
+        )),
+    }
+}
+
+pub(super) async fn single_line(bench: &mut Bench<'_>) -> Result<Finding, Finding> {
+    let session = bench.live().await?;
+    // Behind the handshake's news come Init and Capabilities: what is printed at once is there by now.
+    let lines = printed(&session.probe).split_off(session.probe.stray_lines());
+    Ok(match lines.iter().find(|line| looks_like_a_handshake(line)) {
+        Some(line) => Finding::Fail(inert!("a second handshake line came: {}", line)),
+        None => Finding::pass(),
+    })
+}
+
+pub(super) async fn cookie(bench: &mut Bench<'_>) -> Finding {
+    let mut spec = bench.spec.clone();
+    spec.cookie.key = NO_COOKIE.to_owned();
+    let mut probe = match bench.prober.start(&spec).await {
+        Ok(probe) => probe,
+        Err(problem) => return Finding::Skip(problem.text),
+    };
+    let shaken = tokio::time::timeout(EXPLANATION, probe.handshake()).await;
+    let exit = match shaken {
+        Ok(Ok(_)) => {
+            bench.spoil(probe).await;
+            return Finding::Warn(
+                "it shakes hands without the magic cookie, as if a host had started it".into(),
+            );
+        }
+        Ok(Err(problem)) if problem.stage > Stage::Handshake => {
+            bench.spoil(probe).await;
+            return Finding::Warn("it prints a handshake line without the magic cookie, too".into());
+        }
+        // The handshake's failure waited for the exit already.
+        Ok(Err(_)) => probe.exited(Duration::from_secs(1)).await,
+        Err(_) => None,
+    };
+    let words = probe.last_words();
+    bench.spoil(probe).await;
+    match (exit, words) {
+        (None, _) => Finding::Warn(inert!(
+            "without the magic cookie it neither explains itself nor ends within {} s",
+            EXPLANATION.as_secs()
+        )),
+        (Some(exit), None) => {
+            Finding::Warn(inert!("without the magic cookie it ends with {} and says nothing", exit))
+        }
+        (Some(exit), Some(words)) if exit.starts_with("exit code") => {
+            Finding::Pass(inert!("it says: {}", words))
+        }
+        (Some(exit), Some(_)) => Finding::Warn(inert!("without the magic cookie it ends with {}", exit)),
+    }
+}
+
+pub(super) fn flood(bench: &Bench<'_>) -> Result<Finding, Finding> {
+    if let Some(finding) = bench.never_served() {
+        return Err(finding);
+    }
+    let running = bench.session().map_or(0, |session| session.probe.dropped_lines());
+    Ok(match bench.dropped_lines + running {
+        0 => Finding::pass(),
+        dropped => {
+            Finding::Fail(inert!("{} of its lines were dropped, because there were too many", dropped))
+        }
+    })
+}
+
+fn looks_like_a_handshake(line: &Sanitized) -> bool {
+    !matches!(parse(line, Dialect::Auto, &[1]), Err(HandshakeError::Stray { .. }))
+}

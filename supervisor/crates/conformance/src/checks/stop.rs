@@ -1,0 +1,97 @@
+//! How a plugin ends.
+
+use std::time::Duration;
+
+use talon_plugin::probe::{Asked, End};
+use talon_plugin::spec::Dialect;
+use talon_sanitize::{Sanitized, inert};
+
+use crate::bench::{Bench, Finding, InitSaid, Session};
+
+/// A process of its own, with its settings, to be ended.
+async fn fresh(bench: &Bench<'_>) -> Result<Session, Finding> {
+    if let Some(finding) = bench.never_served() {
+        return Err(finding);
+    }
+    let again = |text: Sanitized| Finding::Fail(inert!("it did not start once more: {}", text));
+    let session = bench.other(|_| {}).await.map_err(|problem| again(problem.text))?;
+    match bench.init(&session, bench.spec.config.clone()).await {
+        InitSaid::Done | InitSaid::None => Ok(session),
+        InitSaid::Refused(text) | InitSaid::Broken(text) => {
+            session.probe.kill().await;
+            Err(again(text))
+        }
+    }
+}
+
+fn grace(bench: &Bench<'_>) -> Duration {
+    bench.spec.lifecycle.grace_period
+}
+
+pub(super) async fn shutdown(bench: &mut Bench<'_>) -> Result<Finding, Finding> {
+    let session = fresh(bench).await?;
+    let grace = grace(bench);
+    let agreed = session.wire.shutdown(grace).await;
+    if !agreed {
+        bench.spoil(session.probe).await;
+        return Ok(Finding::Warn("it does not know plugin.GRPCController/Shutdown and gets SIGTERM".into()));
+    }
+    let exit = session.probe.exited(grace).await;
+    bench.spoil(session.probe).await;
+    Ok(match exit {
+        None => Finding::Fail(inert!("it agreed to end and was still there after {} s", grace.as_secs_f32())),
+        Some(exit) if exit == "exit code 0" => Finding::pass(),
+        Some(exit) => Finding::Warn(inert!("it ended with {}", exit)),
+    })
+}
+
+pub(super) async fn sigterm(bench: &mut Bench<'_>) -> Result<Finding, Finding> {
+    let session = fresh(bench).await?;
+    let grace = grace(bench);
+    let interrupts = session.handshake.dialect == Dialect::OpenTalon;
+    let mut exit = None;
+    if interrupts {
+        session.probe.interrupt();
+        exit = session.probe.exited(grace).await;
+    }
+    if exit.is_none() {
+        session.probe.terminate();
+        exit = session.probe.exited(grace).await;
+    }
+    bench.spoil(session.probe).await;
+    Ok(match exit {
+        None => Finding::Fail(inert!("it was still there {} s after SIGTERM", grace.as_secs_f32())),
+        Some(exit) => Finding::Pass(inert!("it ended with {}", exit)),
+    })
+}
+
+pub(super) async fn nothing_left(bench: &mut Bench<'_>) -> Result<Finding, Finding> {
+    let session = fresh(bench).await?;
+    let grace = grace(bench);
+    let by = match session.handshake.dialect {
+        Dialect::OpenTalon => Asked::Interrupt,
+        _ => Asked::Shutdown,
+    };
+    let end = session.probe.end(Some(&session.wire), by, grace).await;
+    bench.spoil(session.probe).await;
+    let End { ended, processes, sockets } = match end {
+        Ok(end) => end,
+        Err(error) => {
+            let error = talon_sanitize::Raw::of(error).line();
+            return Ok(Finding::Skip(inert!("this machine does not let us watch its end: {}", error)));
+        }
+    };
+    Ok(match (ended, processes.as_slice(), sockets.as_slice()) {
+        (false, _, _) => {
+            Finding::Skip("it does not end by itself: see stop.shutdown and stop.sigterm".into())
+        }
+        (true, [], []) => Finding::pass(),
+        (true, [], sockets) => Finding::Pass(inert!(
+            "it left the socket {} behind, which goes with its directory",
+            Sanitized::joined(sockets, ", ")
+        )),
+        (true, processes, _) => {
+            Finding::Fail(inert!("it ended and left behind {}", Sanitized::joined(processes, ", ")))
+        }
+    })
+}

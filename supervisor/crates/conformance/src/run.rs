@@ -1,0 +1,167 @@
+//! One run: every check that is wanted, in order, each within its time.
+
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use talon_jail::{Mode, Status};
+use talon_plugin::probe::{Prober, Problem};
+use talon_plugin::spec::{DEFAULT_PROFILE, PluginSpec};
+use talon_sanitize::{Raw, Sanitized, inert};
+
+use crate::bench::{Bench, Finding};
+use crate::check::{Check, Test};
+use crate::checks::perform;
+use crate::list::CHECKS;
+use crate::options::Options;
+use crate::report::{Outcome, Report, Verdict};
+
+/// The longest detail of one check, in bytes: a few sentences.
+const MAX_DETAIL_BYTES: usize = 1 << 10;
+/// What a check may take beside starts and ends: two calls that are never answered.
+const WORK: Duration = Duration::from_secs(60);
+/// How many starts and ends one check makes at most.
+const STARTS: u32 = 3;
+
+/// How far a run is.
+#[derive(Debug)]
+pub enum Progress<'o> {
+    /// A check begins: its number from 0, and how many there are.
+    Begins(&'static Check, usize, usize),
+    /// It came out.
+    Ended(&'o Outcome),
+}
+
+/// Why nothing was checked.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The program cannot be started on this machine.
+    #[error("it cannot be started: {0}")]
+    Start(#[from] Problem),
+}
+
+/// Checks a plugin. What was started is gone once [`Prober::cleared`] has come back, also if this future is dropped.
+///
+/// # Errors
+/// [`RunError`], when the program cannot even be started, so that nothing is known about it.
+pub async fn run(
+    prober: &Prober,
+    spec: PluginSpec,
+    options: &Options,
+    progress: &mut (dyn FnMut(Progress<'_>) + Send),
+) -> Result<Report, RunError> {
+    let began = Instant::now();
+    let wanted: Vec<_> = CHECKS.iter().filter(|check| options.wants(check)).collect();
+    let mut bench = Bench::new(prober, spec, options);
+    bench.begin().await?;
+    let mut outcomes = Vec::with_capacity(wanted.len());
+    for (number, check) in wanted.iter().enumerate() {
+        progress(Progress::Begins(check, number, wanted.len()));
+        let began = Instant::now();
+        let finding = match check.test {
+            Test::JailStrict => strict(&bench, options, &outcomes).await,
+            _ => bounded(check, &mut bench).await,
+        };
+        let outcome = outcome(check, finding, began.elapsed());
+        progress(Progress::Ended(&outcome));
+        outcomes.push(outcome);
+    }
+    bench.drop_session().await;
+    Ok(Report {
+        plugin: Raw::from(bench.spec.name.as_str()).line(),
+        program: Raw::from(bench.spec.program.to_string_lossy()).line_within(MAX_DETAIL_BYTES),
+        dialect: bench.dialect().map(|dialect| dialect.as_str()),
+        profile: Raw::from(&bench.spec.sandbox.profile).line_within(MAX_DETAIL_BYTES),
+        called: bench.targets.told(),
+        outcomes,
+        took: began.elapsed(),
+    })
+}
+
+fn outcome(check: &'static Check, finding: Finding, took: Duration) -> Outcome {
+    let (verdict, detail) = match finding {
+        Finding::Pass(detail) => (Verdict::Pass, detail),
+        Finding::Fail(detail) => (Verdict::Fail, detail),
+        Finding::Warn(detail) => (Verdict::Warn, detail),
+        Finding::Skip(detail) => (Verdict::Skip, detail),
+    };
+    Outcome { check, verdict, detail: detail.cut(MAX_DETAIL_BYTES), took }
+}
+
+/// Makes a check within its time. What it spoils is not there for the next one.
+async fn bounded(check: &'static Check, bench: &mut Bench<'_>) -> Finding {
+    let life = &bench.spec.lifecycle;
+    let limit = WORK + STARTS * (life.start_timeout + 2 * life.grace_period);
+    let finding = tokio::time::timeout(limit, perform(check, bench)).await;
+    let finding =
+        finding.unwrap_or_else(|_| Finding::Fail(inert!("it was given up after {} s", limit.as_secs())));
+    if matches!(finding, Finding::Fail(_)) {
+        bench.drop_session().await;
+    }
+    finding
+}
+
+/// Whether the plugin lives under the strict profile.
+async fn strict(bench: &Bench<'_>, options: &Options, before: &[Outcome]) -> Finding {
+    if let Some(finding) = bench.never_served() {
+        return finding;
+    }
+    let sandbox = &bench.spec.sandbox;
+    if sandbox.mode == Mode::Off {
+        return Finding::Skip("its sandbox.mode is off, so it has no profile".into());
+    }
+    if sandbox.profile == DEFAULT_PROFILE {
+        return enforced(bench.facts.jail.as_ref());
+    }
+    let mut spec = bench.spec.clone();
+    spec.sandbox.profile = DEFAULT_PROFILE.to_owned();
+    let passed = before.iter().filter(|outcome| matches!(outcome.verdict, Verdict::Pass | Verdict::Warn));
+    let again: Vec<&'static Check> = passed.map(|outcome| outcome.check).collect();
+    let failed = match all(bench.prober, spec, options, &again).await {
+        Ok(failed) => failed,
+        Err(problem) => {
+            return Finding::Fail(inert!("under it the plugin cannot be started: {}", problem.text));
+        }
+    };
+    match failed.split_first() {
+        None => Finding::Pass(inert!("{} checks hold under it, too", again.len())),
+        Some(((first, detail), more)) => {
+            Finding::Fail(inert!("under it {} fails: {} ({} more fail)", *first, detail, more.len()))
+        }
+    }
+}
+
+/// What the jail says of the profile that all checks were made under.
+fn enforced(report: Option<&talon_jail::Report>) -> Finding {
+    let calls = report.and_then(|report| report.iter().find(|line| line.name == "system-calls"));
+    match calls.map(|line| &line.status) {
+        Some(Status::Enforced) => Finding::Pass("all of the above was under it".into()),
+        Some(Status::StandIn(why) | Status::Missing(why)) => {
+            let why = Raw::from(why).line_within(MAX_DETAIL_BYTES / 2);
+            Finding::Skip(inert!("this machine does not enforce it: {}", why))
+        }
+        None => Finding::Skip("this machine does not say whether it is enforced".into()),
+    }
+}
+
+/// The checks that fail of these.
+fn all<'a>(
+    prober: &'a Prober,
+    spec: PluginSpec,
+    options: &'a Options,
+    checks: &'a [&'static Check],
+) -> BoxFuture<'a, Result<Vec<(&'static str, Sanitized)>, Problem>> {
+    async move {
+        let mut bench = Bench::new(prober, spec, options);
+        bench.begin().await?;
+        let mut failed = Vec::new();
+        for check in checks {
+            if let Finding::Fail(detail) = bounded(check, &mut bench).await {
+                failed.push((check.id, detail));
+            }
+        }
+        bench.drop_session().await;
+        Ok(failed)
+    }
+    .boxed()
+}
