@@ -3,7 +3,7 @@
 /// It worked; for a call: the tool answered.
 pub const OK: u8 = 0;
 /// The tool answered with an error, which is its answer; `talon doctor` found something missing; `talon guard check` made
-/// something inert; `talon import` refused a record.
+/// something inert; `talon import` refused a record; a check of `talon conformance` failed.
 pub const TOOL_ERROR: u8 = 1;
 /// The command line itself was wrong. 2 is also what clap uses.
 pub const USAGE: u8 = 2;
@@ -30,7 +30,7 @@ pub const TABLE: &[(u8, &str)] = &[
     (
         TOOL_ERROR,
         "the tool answered with an error; `doctor` found something missing; `guard check` made something inert; `import` \
-         refused a record",
+         refused a record; a check of `conformance` failed",
     ),
     (USAGE, "the command line is wrong"),
     (

@@ -16,6 +16,7 @@ pub mod door;
 pub mod exit;
 pub mod host;
 mod inert_json;
+mod installed;
 pub mod serve;
 pub mod state;
 pub mod telemetry;

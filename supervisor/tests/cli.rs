@@ -203,6 +203,7 @@ fn help_is_as_written() {
         "serve",
         "call",
         "exec",
+        "conformance",
         "jail run",
         "jail profiles",
         "plugin",
@@ -222,6 +223,9 @@ fn help_is_as_written() {
         "import",
         "backup",
         "restore",
+        "mcp",
+        "mcp import",
+        "new",
     ] {
         let mut command = talon(home.path());
         command.args(verb.split(' ').filter(|word| !word.is_empty())).arg("--help").env("COLUMNS", "100");

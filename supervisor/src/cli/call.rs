@@ -1,14 +1,17 @@
 //! `talon call`: one guarded call.
 
+use std::io::IsTerminal;
 use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
-use talon_proto::host::ExecuteRequest;
+use talon_proto::host::{ExecuteRequest, ExecuteResponse, execute_update};
+use tonic::Status;
 
 use super::arguments::{Arguments, key_value};
 use super::client::Client;
 use super::failure::Failure;
+use super::following::Following;
 use super::output::Out;
 use super::{Global, answer};
 
@@ -83,11 +86,34 @@ impl CallArgs {
                 .timeout
                 .map_or(0, |timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)),
             context: self.context.into_iter().collect(),
+            for_model: false,
         };
         let mut client = Client::connect(global).await?;
-        let response = client.host.execute(request).await.map_err(|status| client.failure(&status))?;
-        Ok(answer::print(response.get_ref(), self.raw, out))
+        // Progress is for people who look on.
+        let watched = !out.is_json() && std::io::stderr().is_terminal();
+        let response = if watched {
+            follow(&mut client, request).await
+        } else {
+            client.host.execute(request).await.map(tonic::Response::into_inner)
+        };
+        let response = response.map_err(|status| client.failure(&status))?;
+        Ok(answer::print(&response, self.raw, out))
     }
+}
+
+/// The call, with its progress on stderr until it is answered.
+async fn follow(client: &mut Client, request: ExecuteRequest) -> Result<ExecuteResponse, Status> {
+    let mut updates = client.host.execute_streaming(request).await?.into_inner();
+    let mut shown = Following::new();
+    while let Some(update) = updates.message().await? {
+        match update.kind {
+            Some(execute_update::Kind::Progress(progress)) => shown.show(&progress),
+            Some(execute_update::Kind::Done(answer)) => return Ok(answer),
+            // A later supervisor may tell more.
+            None => {}
+        }
+    }
+    Err(Status::internal("the supervisor ended the call without an answer"))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use hyper_util::rt::TokioIo;
+use talon_listen::Stranger;
 use talon_proto::host::host_client::HostClient;
 use tokio::net::UnixStream;
 use tonic::transport::{Channel, Endpoint};
@@ -111,10 +112,15 @@ fn is_nobody(error: &io::Error) -> bool {
 
 async fn dial(path: &Path) -> io::Result<UnixStream> {
     let short = ShortPath::of_file(path)?;
-    UnixStream::connect(short.as_path()).await
+    let stream = UnixStream::connect(short.as_path()).await?;
+    talon_listen::trusted(&stream, path)?;
+    Ok(stream)
 }
 
 fn unreachable(path: &Path, error: &io::Error) -> Failure {
+    if let Some(stranger) = Stranger::of(error) {
+        return Failure::new(exit::DENIED, stranger.to_string());
+    }
     let path = path.display();
     match error.kind() {
         io::ErrorKind::NotFound => Failure::new(

@@ -2,17 +2,15 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Map, Value};
 use talon_guard::{Call, Origin};
-use talon_plugin::name::PluginName;
-use talon_plugin::spec::{MANIFEST_FILE, PluginSpec};
-use talon_plugin::{Events, Plugin, Registry, State, discover};
+use talon_plugin::spec::PluginSpec;
+use talon_plugin::{Events, Plugin, Registry, State};
 use talon_sanitize::{Sanitizer, Settings};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -22,8 +20,9 @@ use super::failure::Failure;
 use super::output::Out;
 use super::plugin::show::actions;
 use super::state::scratch;
-use super::{Global, answer, call, json, serve};
-use crate::config::{Config, Engine};
+use super::tried::{self, Tried};
+use super::{Global, answer, call, json};
+use crate::config::Config;
 use crate::door::{Door, capabilities};
 use crate::serve::kept;
 use crate::state;
@@ -58,7 +57,7 @@ pub(super) struct ExecArgs {
     #[arg(long, conflicts_with_all = ["action", "raw", "timeout"])]
     list: bool,
     /// The object that the plugin gets when it is initialised; wins over what its plugin.yaml says.
-    #[arg(long, value_name = "JSON", value_parser = object)]
+    #[arg(long, value_name = "JSON", value_parser = tried::object)]
     config_json: Option<Map<String, Value>>,
     /// Print the guarded content alone, without the envelope; an error goes to stderr.
     #[arg(long)]
@@ -68,40 +67,21 @@ pub(super) struct ExecArgs {
     timeout: Option<Duration>,
 }
 
-fn object(text: &str) -> Result<Map<String, Value>, String> {
-    match serde_json::from_str(text) {
-        Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err("not a JSON object: write it as {\"key\": \"value\"}".to_owned()),
-        Err(error) => Err(format!("not JSON: {error}")),
-    }
-}
-
 impl ExecArgs {
     pub(super) fn run(mut self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
         // Before anything is started: a mistake costs nothing then, and reading stdin can be interrupted.
         let args = std::mem::take(&mut self.arguments).collect()?;
-        let private = scratch::dir()?;
-        let runtime_dir = private.path().join("run");
-        let data_dir = private.path().join("data");
-        let options = serve::load_options(global)
-            .with("talon exec", "runtime_dir", runtime_dir.to_string_lossy())
-            .with("talon exec", "state.data_dir", data_dir.to_string_lossy());
-        let mut config = serve::load(&options)?.config;
-        // A try must not change what a supervisor keeps elsewhere. Where no state is wanted there is none here either.
-        if config.state.engine != Engine::Off {
-            config.state.engine = Engine::Sqlite;
-        }
-        let config = Arc::new(config);
+        let tried = Tried::load("talon exec", global)?;
         let _flush = telemetry::init(Format::Text, LOG_LEVEL, global.colors(&std::io::stderr()))
             .map_err(|error| Failure::usage(error.to_string()))?;
-        let spec = self.spec(&private.path().join("plugins"), &config)?;
+        let spec = tried::once(tried.discovered(&self.path)?, self.config_json.as_ref());
         // The plugin's process is watched on other threads than the one that waits for its answer.
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
             .build()
             .map_err(|error| Failure::failed(format!("cannot start the runtime: {error}")))?;
-        runtime.block_on(Box::pin(self.supervise(config, spec, args, out)))
+        runtime.block_on(Box::pin(self.supervise(tried.config.clone(), spec, args, out)))
     }
 
     async fn supervise(
@@ -167,7 +147,7 @@ impl ExecArgs {
             if out.is_json() {
                 out.json(&json::capabilities(&known));
             } else {
-                actions(&known, out);
+                actions(&known, &[], out);
             }
             return Ok(exit::OK);
         };
@@ -178,40 +158,6 @@ impl ExecArgs {
         let accepted = call.accepted;
         let guarded = door.call(call).await.map_err(|error| Failure::failed(error.to_string()))?;
         Ok(answer::print(&host::response(id, guarded, accepted.elapsed()), self.raw, out))
-    }
-
-    /// Finds the plugin as discovery would: a directory in which it is the only one, by a link.
-    fn spec(&self, plugins: &Path, config: &Config) -> Result<PluginSpec, Failure> {
-        let path = self.path.canonicalize().map_err(|error| {
-            Failure::usage(format!("cannot use {}: {error}; name an executable file", self.path.display()))
-        })?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        // A file whose name is no plugin name is still a plugin that can be tried out.
-        let link = match PluginName::from_file_name(&name) {
-            Ok(name) => name.to_string(),
-            Err(_) => "plugin".to_owned(),
-        };
-        std::fs::create_dir(plugins)
-            .and_then(|()| symlink(&path, plugins.join(link)))
-            .map_err(|error| Failure::failed(format!("cannot write below {}: {error}", plugins.display())))?;
-        let mut found = discover::scan(plugins, &config.spec_defaults());
-        if let Some(refused) = found.refused.pop() {
-            return Err(Failure::new(exit::REFUSED, format!("{}: {}", path.display(), refused.reason)));
-        }
-        let Some(mut spec) = found.plugins.pop() else {
-            return Err(Failure::usage(format!(
-                "{} is no plugin: name a file that is executable (chmod +x), or a directory with a {}",
-                path.display(),
-                MANIFEST_FILE
-            )));
-        };
-        if let Some(object) = &self.config_json {
-            spec.config.clone_from(object);
-        }
-        spec.lifecycle.restart_on_failure = false;
-        spec.instances = 1;
-        spec.enabled = true;
-        Ok(spec)
     }
 }
 
@@ -228,16 +174,4 @@ pub(super) fn told_to_end() -> io::Result<impl Future<Output = ()>> {
             _ = hangup.recv() => {}
         }
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_configuration_must_be_an_object() {
-        assert_eq!(object(r#"{"a": 1}"#).unwrap()["a"], 1);
-        assert!(object("[1]").unwrap_err().contains("object"));
-        assert!(object("{").unwrap_err().contains("not JSON"));
-    }
 }

@@ -1,12 +1,14 @@
 //! What this program makes for other programs: scripts, configuration, schemas.
 //!
 //! It is written as it is, because a program reads it and a mark in it would break it. So it is made here, from what the
-//! operator wrote and from the program itself: no text of a plugin can be handed in.
+//! operator wrote and from the program itself: no text of a plugin can be handed in, but for one that was sanitized
+//! piece by piece and is escaped for its format.
 
 use std::fmt::Write as _;
 
 use clap_complete::Shell;
 use serde_json::Value;
+use talon_conformance::{Report, page, report};
 use talon_sanitize::Sanitizer;
 
 use super::failure::Failure;
@@ -25,6 +27,10 @@ pub(super) enum Generated<'a> {
     Schema,
     /// The file of a built-in profile, by name.
     Profile(&'static str),
+    /// The page about the conformance kit's checks.
+    Checks,
+    /// A conformance run for build servers.
+    JUnit(&'a Report),
 }
 
 impl Generated<'_> {
@@ -44,6 +50,8 @@ impl Generated<'_> {
             }
             Self::Schema => escaped(&config::json_schema()),
             Self::Profile(text) => (*text).to_owned(),
+            Self::Checks => page::markdown(),
+            Self::JUnit(report) => report::junit(report),
         })
     }
 }

@@ -75,6 +75,8 @@ pub(super) fn plugin(plugin: &Plugin) -> Value {
         "calls_waiting": plugin.calls_waiting,
         "breaker": plugin.breaker,
         "quarantined": plugin.quarantined,
+        "changed_actions": plugin.changed_actions,
+        "changed_texts": plugin.changed_texts,
         "counters": counters(&plugin.counters.clone().unwrap_or_default()),
     })
 }
@@ -114,6 +116,7 @@ pub(super) fn shown(response: &GetPluginResponse) -> Value {
         "plugin": response.plugin.as_ref().map(plugin),
         "capabilities": response.capabilities.as_ref().map(capabilities),
         "settings": response.settings.as_ref().map(settings),
+        "declaration_digests": sorted(response.declaration_digests.clone()),
     })
 }
 
@@ -131,6 +134,7 @@ fn settings(settings: &Settings) -> Value {
         "sandbox_profile": settings.sandbox_profile,
         "sandbox_network": settings.sandbox_network,
         "sandbox_grants": settings.sandbox_grants,
+        "changed_tools": settings.changed_tools,
     })
 }
 
@@ -165,6 +169,8 @@ fn action(action: &Action) -> Value {
         "inject_context_args": action.inject_context_args,
         "always_include": action.always_include,
         "read_only": action.read_only,
+        "destructive": action.destructive,
+        "output_schema": action.output_schema,
     })
 }
 

@@ -9,11 +9,13 @@ mod call;
 mod client;
 mod completions;
 mod config;
+mod conformance;
 mod doctor;
 mod echo;
 mod events;
 mod exec;
 mod failure;
+mod following;
 mod generated;
 mod guard;
 mod jail;
@@ -21,6 +23,8 @@ mod json;
 mod keep;
 mod line;
 mod man;
+mod mcp;
+mod new;
 mod output;
 mod plugin;
 mod serve;
@@ -29,6 +33,7 @@ mod socket;
 mod state;
 mod status;
 mod table;
+mod tried;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -113,6 +118,9 @@ enum Verb {
     Config(config::ConfigVerb),
     Doctor(doctor::DoctorArgs),
     Exec(exec::ExecArgs),
+    Mcp(mcp::McpArgs),
+    Conformance(conformance::ConformanceArgs),
+    New(new::NewArgs),
     #[command(subcommand)]
     Jail(jail::JailVerb),
     #[command(subcommand)]
@@ -162,6 +170,9 @@ impl Verb {
             Self::Config(verb) => verb.run(global, out),
             Self::Doctor(args) => block_on(args.run(global, out)),
             Self::Exec(args) => args.run(global, out),
+            Self::Mcp(args) => args.run(global, out),
+            Self::Conformance(args) => args.run(global, out),
+            Self::New(args) => args.run(out),
             Self::Jail(verb) => verb.run(out),
             Self::Guard(verb) => verb.run(global, out),
             Self::Completions(args) => args.run(out),

@@ -38,6 +38,9 @@ pub(super) struct ServeArgs {
     /// A value of the configuration; wins over the file and the environment.
     #[arg(long, value_name = "KEY=VALUE", value_parser = super::arguments::key_value)]
     set: Vec<(String, String)>,
+    /// End in order at the end of standard input, too: for a program that runs a supervisor of its own.
+    #[arg(long)]
+    until_stdin_ends: bool,
 }
 
 impl ServeArgs {
@@ -65,7 +68,8 @@ impl ServeArgs {
             .thread_name("talon")
             .build()
             .map_err(|error| Failure::failed(format!("cannot start the runtime: {error}")))?;
-        runtime.block_on(Box::pin(serve::serve(loaded))).map_err(|error| failure(&error))?;
+        let lifeline = self.until_stdin_ends.then(serve::stdin_ends);
+        runtime.block_on(Box::pin(serve::serve(loaded, lifeline))).map_err(|error| failure(&error))?;
         Ok(exit::OK)
     }
 }

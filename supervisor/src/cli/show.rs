@@ -60,6 +60,9 @@ pub(super) fn plugins(plugins: &[Plugin], out: &mut Out) {
         if !plugin.reason.is_empty() {
             notes.row(vec![format!("{}:", plugin.name).into(), plugin.reason.as_str().into()]);
         }
+        if let Some(text) = changed(plugin) {
+            notes.row(vec![format!("{}:", plugin.name).into(), text.into()]);
+        }
         if plugin.quarantined {
             let text = format!(
                 "in quarantine, because its answers held too much control syntax: calls are refused until `talon plugin \
@@ -80,6 +83,32 @@ pub(super) fn plugins(plugins: &[Plugin], out: &mut Out) {
         out.line("");
         out.table(&notes);
     }
+}
+
+/// How many changed actions are named; the rest is counted.
+const MAX_NAMED: usize = 8;
+
+/// That actions are not what was approved, if some are not.
+pub(super) fn changed(plugin: &Plugin) -> Option<String> {
+    let changed = &plugin.changed_actions;
+    if changed.is_empty() && !plugin.changed_texts {
+        return None;
+    }
+    let own = plugin.changed_texts.then_some("its own texts");
+    let named = own
+        .into_iter()
+        .chain(changed.iter().take(MAX_NAMED).map(String::as_str))
+        .collect::<Vec<_>>()
+        .join(", ");
+    let more = match changed.len().saturating_sub(MAX_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let name = &plugin.name;
+    Some(format!(
+        "{named}{more}: not what was approved; look with `talon plugin show {name}`, approve with `talon plugin approve \
+         {name}`"
+    ))
 }
 
 /// The observed state, and what is wanted where that differs.

@@ -30,7 +30,7 @@ use talon_plugin::document::origin::{Origin, Origins};
 
 use self::merge::Merge;
 
-pub use self::peers::PeerPolicy;
+pub use self::peers::{Allowed, PeerPolicy, Rights};
 pub use self::reference::{EXAMPLE, write_reference};
 pub use self::schema::json_schema;
 pub use self::secret::{REDACTED, Secret, sounds_secret};

@@ -1,6 +1,11 @@
 //! Who may use the door, as the host asks it: by uid and groups of the peer.
 
+use std::sync::Arc;
+
 use nix::unistd::{Group, User};
+use talon_guard::Grant;
+use talon_plugin::ActionPattern;
+use talon_plugin::name::RESERVED_NAME;
 
 use super::types::{Config, Host, Origin, Peer, Role};
 
@@ -10,7 +15,39 @@ use super::types::{Config, Host, Origin, Peer, Role};
 /// (admin, person), then members of `host.group` (call, person). Nobody else has a role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PeerPolicy {
-    entries: Vec<(Who, Role, talon_guard::Origin)>,
+    entries: Vec<(Who, Rights)>,
+}
+
+/// What somebody may do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rights {
+    /// Which requests.
+    pub role: Role,
+    /// As what its calls count.
+    pub origin: talon_guard::Origin,
+    /// Which actions it may call; `None`: all of them.
+    pub allowed: Option<Arc<Allowed>>,
+}
+
+/// The actions that a peer may call. The supervisor's own are always among them: they give what that peer was given before.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Allowed(Vec<ActionPattern>);
+
+impl Allowed {
+    /// What these patterns grant. One that is none grants nothing; `load` has reported it.
+    fn new(patterns: &[String]) -> Self {
+        Self(patterns.iter().filter_map(|pattern| pattern.parse().ok()).collect())
+    }
+}
+
+impl Grant for Allowed {
+    fn covers(&self, plugin: &str, action: &str) -> bool {
+        plugin == RESERVED_NAME || self.0.iter().any(|pattern| pattern.matches(plugin, action))
+    }
+
+    fn covers_some(&self, plugin: &str) -> bool {
+        plugin == RESERVED_NAME || self.0.iter().any(|pattern| pattern.matches_plugin(plugin))
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,23 +61,25 @@ impl PeerPolicy {
     /// know fit nobody; `load` has reported them.
     #[must_use]
     pub fn new(host: &Host, own_uid: u32) -> Self {
-        let named = host.peers.iter().filter_map(|peer| Some((who(peer)?, peer.role, peer.origin)));
-        let administrators = [0, own_uid].map(|uid| (Who::User(uid), Role::Admin, Origin::Person));
+        let rights = |role, origin: Origin| Rights { role, origin: origin.into(), allowed: None };
+        let named = host.peers.iter().filter_map(|peer| {
+            let allowed = peer.allow.as_deref().map(|patterns| Arc::new(Allowed::new(patterns)));
+            Some((who(peer)?, Rights { allowed, ..rights(peer.role, peer.origin) }))
+        });
+        let administrators = [0, own_uid].map(|uid| (Who::User(uid), rights(Role::Admin, Origin::Person)));
         let group = host.group.as_deref().and_then(gid_of);
-        let callers = group.map(|gid| (Who::Group(gid), Role::Call, Origin::Person));
-        let all = named.chain(administrators).chain(callers);
-        Self { entries: all.map(|(who, role, origin)| (who, role, origin.into())).collect() }
+        let callers = group.map(|gid| (Who::Group(gid), rights(Role::Call, Origin::Person)));
+        Self { entries: named.chain(administrators).chain(callers).collect() }
     }
 
-    /// The role and origin of a peer with this uid, primary group and supplementary groups. `None`: it is
-    /// refused.
+    /// The rights of a peer with this uid, primary group and supplementary groups. `None`: it is refused.
     #[must_use]
-    pub fn classify(&self, uid: u32, gid: u32, groups: &[u32]) -> Option<(Role, talon_guard::Origin)> {
+    pub fn classify(&self, uid: u32, gid: u32, groups: &[u32]) -> Option<&Rights> {
         let fits = |who: &Who| match *who {
             Who::User(wanted) => wanted == uid,
             Who::Group(wanted) => wanted == gid || groups.contains(&wanted),
         };
-        self.entries.iter().find(|(who, ..)| fits(who)).map(|&(_, role, origin)| (role, origin))
+        self.entries.iter().find(|(who, _)| fits(who)).map(|(_, rights)| rights)
     }
 }
 
@@ -80,16 +119,33 @@ mod tests {
     const OWN: u32 = 4242;
 
     fn peer() -> Peer {
-        Peer { user: None, uid: None, group: None, gid: None, role: Role::Call, origin: Origin::Program }
+        Peer {
+            user: None,
+            uid: None,
+            group: None,
+            gid: None,
+            role: Role::Call,
+            origin: Origin::Program,
+            allow: None,
+        }
+    }
+
+    fn classify(
+        policy: &PeerPolicy,
+        uid: u32,
+        gid: u32,
+        groups: &[u32],
+    ) -> Option<(Role, talon_guard::Origin)> {
+        policy.classify(uid, gid, groups).map(|rights| (rights.role, rights.origin))
     }
 
     #[test]
     fn without_a_word_only_root_and_our_own_user_may() {
         let policy = PeerPolicy::new(&Host::default(), OWN);
         let admin = Some((Role::Admin, talon_guard::Origin::Person));
-        assert_eq!(policy.classify(0, 0, &[]), admin);
-        assert_eq!(policy.classify(OWN, 1, &[]), admin);
-        assert_eq!(policy.classify(1000, 1000, &[0, OWN]), None);
+        assert_eq!(classify(&policy, 0, 0, &[]), admin);
+        assert_eq!(classify(&policy, OWN, 1, &[]), admin);
+        assert_eq!(classify(&policy, 1000, 1000, &[0, OWN]), None);
     }
 
     #[test]
@@ -97,9 +153,9 @@ mod tests {
         let host = Host { group: Some("root".to_owned()), peers: Vec::new() };
         let policy = PeerPolicy::new(&host, OWN);
         let caller = Some((Role::Call, talon_guard::Origin::Person));
-        assert_eq!(policy.classify(1000, 0, &[]), caller);
-        assert_eq!(policy.classify(1000, 1000, &[7, 0]), caller);
-        assert_eq!(policy.classify(1000, 1000, &[7]), None);
+        assert_eq!(classify(&policy, 1000, 0, &[]), caller);
+        assert_eq!(classify(&policy, 1000, 1000, &[7, 0]), caller);
+        assert_eq!(classify(&policy, 1000, 1000, &[7]), None);
     }
 
     #[test]
@@ -108,8 +164,8 @@ mod tests {
         let operators = Peer { gid: Some(50), role: Role::Operate, ..peer() };
         let host = Host { group: Some("root".to_owned()), peers: vec![agent, operators] };
         let policy = PeerPolicy::new(&host, OWN);
-        assert_eq!(policy.classify(1001, 0, &[50]), Some((Role::Call, talon_guard::Origin::Model)));
-        assert_eq!(policy.classify(1002, 0, &[50]), Some((Role::Operate, talon_guard::Origin::Program)));
+        assert_eq!(classify(&policy, 1001, 0, &[50]), Some((Role::Call, talon_guard::Origin::Model)));
+        assert_eq!(classify(&policy, 1002, 0, &[50]), Some((Role::Operate, talon_guard::Origin::Program)));
     }
 
     #[test]
@@ -119,6 +175,25 @@ mod tests {
             peers: vec![Peer { user: Some("no-such-user-here".to_owned()), role: Role::Admin, ..peer() }],
         };
         let policy = PeerPolicy::new(&host, OWN);
-        assert_eq!(policy.classify(1000, 1000, &[]), None);
+        assert_eq!(classify(&policy, 1000, 1000, &[]), None);
+    }
+
+    #[test]
+    fn what_an_entry_allows_is_all_its_peer_may_call() {
+        let allow = Some(vec!["git__status".to_owned(), "fs".to_owned(), "no pattern".to_owned()]);
+        let host = Host { group: None, peers: vec![Peer { uid: Some(1001), allow, ..peer() }] };
+        let policy = PeerPolicy::new(&host, OWN);
+        let allowed = policy.classify(1001, 1, &[]).unwrap().allowed.clone().unwrap();
+        for (plugin, action, covered) in [
+            ("git", "status", true),
+            ("git", "push", false),
+            ("fs", "anything", true),
+            ("web", "fetch", false),
+            ("talon", "read_more", true),
+        ] {
+            assert_eq!(allowed.covers(plugin, action), covered, "{plugin}.{action}");
+        }
+        assert!(allowed.covers_some("git") && allowed.covers_some("talon") && !allowed.covers_some("web"));
+        assert_eq!(policy.classify(0, 0, &[]).unwrap().allowed, None);
     }
 }

@@ -17,7 +17,9 @@ use talon_plugin::discover::{self, Refused, SpecDefaults};
 use talon_plugin::name::PluginName;
 use talon_plugin::spec::PluginSpec;
 use talon_plugin::units::ByteSize;
-use talon_plugin::{LogLimits, Settings, default_start_concurrency};
+use talon_plugin::{Bridges, LogLimits, Settings, default_start_concurrency};
+
+use crate::installed;
 
 use super::types::{Config, Oversize, Quota};
 
@@ -69,8 +71,19 @@ impl Config {
             sandbox: self.sandbox.settings(),
             max_message_bytes: max_message_bytes.as_usize(),
             overrides: overrides.collect(),
+            bridges: self.bridges(),
             ..SpecDefaults::default()
         }
+    }
+
+    /// The programs that translate for plugins, as far as they are installed. One that is named and not there is told where
+    /// a plugin needs it.
+    fn bridges(&self) -> Bridges {
+        let find = |name: &'static str| match &self.plugins.tools.bridge_dir {
+            Some(dir) => Some(dir.join(name)),
+            None => installed::find(name).ok(),
+        };
+        Bridges { mcp: find("talon-mcp-bridge"), framed: find("talon-framed-bridge") }
     }
 
     /// The plugins under `plugins.tools.plugins`, checked as discovery checks what it finds. Blocking: reads each
@@ -87,7 +100,7 @@ impl Config {
                     discover::configured(&name, &source, &entry.plugin, &defaults)
                 }
                 Err(error) => {
-                    let path = entry.plugin.command.clone();
+                    let path = entry.plugin.command.clone().unwrap_or_default();
                     Err(Refused { name: key.clone(), path, reason: error.to_string() })
                 }
             };

@@ -180,7 +180,7 @@ plugins:
     let tools = scene.load().config.plugins.tools;
     assert_eq!(tools.lifecycle.max_restarts, 7);
     let plugin = &tools.plugins["p"];
-    assert_eq!(plugin.plugin.command, Path::new("/bin/p"));
+    assert_eq!(plugin.plugin.command.as_deref(), Some(Path::new("/bin/p")));
     assert_eq!(
         plugin.plugin.args.as_deref().unwrap(),
         ["x\", \"y]}\n# {{ & * !", "$HOME", "$HOME", "100$", "default", ""]
@@ -205,8 +205,8 @@ fn paths_start_where_they_were_written() {
     let config = scene.load().config;
     assert_eq!(config.state.data_dir, scene.path().join("etc/data"));
     assert_eq!(config.runtime_dir, Path::new("/home/somebody/run"));
-    assert_eq!(config.plugins.tools.plugins["b"].plugin.command, scene.path().join("etc/../b"));
-    let shell = &config.plugins.tools.plugins["a"].plugin.command;
+    assert_eq!(config.plugins.tools.plugins["b"].plugin.command, Some(scene.path().join("etc/../b")));
+    let shell = config.plugins.tools.plugins["a"].plugin.command.as_deref().unwrap();
     assert!(shell.is_absolute() && shell.ends_with("bin/sh"), "{}", shell.display());
     let scene = scene.var("TALON_STATE__DATA_DIR", "data");
     assert_eq!(scene.load().config.state.data_dir, scene.path().join("data"));

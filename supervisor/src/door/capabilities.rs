@@ -33,6 +33,8 @@ pub fn guarded(capabilities: &PluginCapabilities, sanitizer: &Sanitizer) -> Plug
         inject_context_args: action.inject_context_args.iter().map(name).collect(),
         always_include: action.always_include,
         read_only: action.read_only,
+        destructive: action.destructive,
+        output_schema: json(&action.output_schema),
     };
     let glossary = |entry: &GlossaryEntry| GlossaryEntry {
         term: text(&entry.term),

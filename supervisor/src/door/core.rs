@@ -76,6 +76,7 @@ impl Directory for CoreDirectory {
         (plugin == RESERVED_NAME).then(|| Target {
             declared_name: RESERVED_NAME.to_owned(),
             actions: Arc::clone(&self.actions),
+            withheld: Arc::default(),
             ready: Readiness::Known,
         })
     }

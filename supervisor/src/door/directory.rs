@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use talon_guard::{Directory, Readiness, Target};
-use talon_plugin::{Capability, Desired, Plugin, Registry, State};
+use talon_plugin::{Capability, Desired, Offered, Plugin, Registry, State};
 use talon_proto::plugin::Action;
 
 /// The one plugin whose stack this is.
@@ -51,10 +51,11 @@ impl Directory for OnePlugin {
         if plugin != self.plugin.name().as_str() {
             return None;
         }
-        Some(match self.plugin.capability() {
-            Some(capability) => Target {
+        Some(match self.plugin.offered() {
+            Some(Offered { capability, withheld, .. }) => Target {
                 declared_name: capability.declared_name.as_str().to_owned(),
                 actions: self.actions(&capability),
+                withheld,
                 ready: Readiness::Known,
             },
             None => {
@@ -62,6 +63,7 @@ impl Directory for OnePlugin {
                 Target {
                     declared_name: String::new(),
                     actions: Arc::default(),
+                    withheld: Arc::default(),
                     ready: Readiness::NotYet { reason, retryable },
                 }
             }

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use talon_guard::{Call, CallError, RawAnswer, reason};
-use talon_plugin::{ExecuteError, ExecuteRequest, Executor};
+use talon_plugin::{ExecuteError, ExecuteRequest, Executor, Follower};
 use talon_proto::plugin::ToolCallRequest;
 use tower::Service;
 
@@ -74,6 +74,9 @@ fn request(call: Call) -> ExecuteRequest {
             .deadline
             .filter(|_| call.timeout.is_none())
             .map(|deadline| deadline.saturating_duration_since(call.accepted)),
+        follower: call.follower.map(|follower| {
+            Follower::new(move |told| follower.progress(told.progress, told.total, &told.message))
+        }),
     }
 }
 

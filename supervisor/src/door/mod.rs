@@ -152,7 +152,10 @@ impl Door {
         {
             return Ok(self.through(&core.stack, &core.counters, call, None).await);
         }
-        let plugin = self.registry.get(&call.plugin);
+        // What is not granted is refused before anybody looks whether it is there: neither the answer nor the time it takes
+        // tells that.
+        let granted = call.granted.as_ref().is_none_or(|granted| granted.covers(&call.plugin, &call.action));
+        let plugin = self.registry.get(&call.plugin).filter(|_| granted);
         let entry = plugin.as_ref().map(|plugin| self.entry(plugin));
         let entry = entry.as_deref().unwrap_or(&self.nowhere);
         let answer = self.through(&entry.stack, &entry.counters, call, plugin.as_ref()).await;
@@ -243,18 +246,17 @@ impl Door {
         }
     }
 
-    /// What clients see of what a plugin declared last; `None` before its first handshake.
+    /// What clients see of what a plugin declared.
     #[must_use]
-    pub fn capabilities(&self, plugin: &Plugin) -> Option<Arc<PluginCapabilities>> {
-        let declared = plugin.capability()?;
+    pub fn capabilities(&self, plugin: &Plugin, declared: &Arc<Capability>) -> Arc<PluginCapabilities> {
         let entry = self.entry(plugin);
         let mut shown = entry.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(shown) = shown.as_ref().filter(|shown| Arc::ptr_eq(&shown.declared, &declared)) {
-            return Some(Arc::clone(&shown.guarded));
+        if let Some(shown) = shown.as_ref().filter(|shown| Arc::ptr_eq(&shown.declared, declared)) {
+            return Arc::clone(&shown.guarded);
         }
         let guarded = Arc::new(capabilities::guarded(&declared.raw, self.sanitizer()));
-        *shown = Some(Shown { declared, guarded: Arc::clone(&guarded) });
-        Some(guarded)
+        *shown = Some(Shown { declared: Arc::clone(declared), guarded: Arc::clone(&guarded) });
+        guarded
     }
 
     /// The limits of a plugin's calls.

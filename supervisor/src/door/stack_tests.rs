@@ -28,6 +28,7 @@ impl Directory for Two {
         (plugin == "hello").then(|| Target {
             declared_name: "hello-declared".to_owned(),
             actions: Arc::new(actions),
+            withheld: Arc::default(),
             ready: Readiness::Known,
         })
     }

@@ -1,15 +1,25 @@
 //! `Execute`: one guarded call.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use talon_guard::{Call, Guarded, Outcome, Parts, Report};
-use talon_proto::host::{self, ExecuteRequest, ExecuteResponse, GuardReport};
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use talon_guard::{Call, Follow, Grant, Guarded, Handed, Origin, Outcome, Parts, Report};
+use talon_proto::host::{
+    self, ExecuteRequest, ExecuteResponse, ExecuteUpdate, GuardReport, Progress, execute_update,
+};
+use talon_sanitize::Sanitized;
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+use tokio_util::task::AbortOnDropHandle;
 use tonic::{Request, Response, Status};
 
 use super::call_id::{CallId, call_id};
-use super::peer::require;
+use super::peer::{Permitted, require};
 use super::service::HostService;
+use super::wire;
 use crate::config::Role;
 
 /// The value of the session context that tells one conversation of a caller from another.
@@ -18,15 +28,82 @@ const SESSION_KEY: &str = "session_id";
 /// How much of it counts: identifiers are far shorter, and it is the key of a table.
 const MAX_SESSION_CHARS: usize = 128;
 
+/// How much of a call's progress waits for a reader who is slow; then the oldest is left out. A second's worth and some.
+const PROGRESS_ROOM: usize = 16;
+
 pub(super) async fn execute(
     service: &HostService,
     request: Request<ExecuteRequest>,
 ) -> Result<Response<ExecuteResponse>, Status> {
     let permitted = require(&request, Role::Call)?;
-    let request = request.into_inner();
+    Ok(Response::new(run(service, permitted, request.into_inner(), None).await?))
+}
+
+/// The same, with what is told of the call before it ends.
+pub(super) fn streaming(
+    service: &HostService,
+    request: Request<ExecuteRequest>,
+) -> Result<Response<BoxStream<'static, Result<ExecuteUpdate, Status>>>, Status> {
+    let permitted = require(&request, Role::Call)?;
+    let (service, request) = (service.clone(), request.into_inner());
+    let (follower, heard) = broadcast::channel(PROGRESS_ROOM);
+    let follower = Handed::<dyn Follow>::new(Arc::new(Told(follower)));
+    // On a task of its own, so that a reader who does not read keeps neither the call's place nor its deadline waiting.
+    // Letting go of the stream ends it.
+    let call = tokio::spawn(async move { run(&service, permitted, request, Some(follower)).await });
+    let state = Some((heard, AbortOnDropHandle::new(call)));
+    let updates = futures_util::stream::unfold(state, |state| async move {
+        let (mut heard, mut call) = state?;
+        tokio::select! {
+            // What was told before the answer goes before it.
+            biased;
+            Some(progress) = next(&mut heard) => {
+                let kind = Some(execute_update::Kind::Progress(progress));
+                Some((Ok(ExecuteUpdate { kind }), Some((heard, call))))
+            }
+            answer = &mut call => {
+                let done = answer.unwrap_or_else(|_| Err(Status::internal("internal error")));
+                let kind = |answer| ExecuteUpdate { kind: Some(execute_update::Kind::Done(answer)) };
+                Some((done.map(kind), None))
+            }
+        }
+    });
+    Ok(Response::new(updates.boxed()))
+}
+
+/// What is told next; `None` once nobody is left who could tell. What a slow reader did not take in time is left out.
+async fn next(heard: &mut broadcast::Receiver<Progress>) -> Option<Progress> {
+    loop {
+        match heard.recv().await {
+            Ok(progress) => return Some(progress),
+            Err(RecvError::Lagged(_)) => {}
+            Err(RecvError::Closed) => return None,
+        }
+    }
+}
+
+/// Passes on what is told of a call.
+struct Told(broadcast::Sender<Progress>);
+
+impl Follow for Told {
+    fn progress(&self, progress: f64, total: Option<f64>, message: &Sanitized) {
+        // An error only says that nobody listens any more.
+        let _ = self.0.send(Progress { progress, total, message: wire(message) });
+    }
+}
+
+async fn run(
+    service: &HostService,
+    permitted: Permitted,
+    request: ExecuteRequest,
+    follower: Option<Handed<dyn Follow>>,
+) -> Result<ExecuteResponse, Status> {
     let CallId { asked, unique } = call_id(request.call_id)?;
-    let mut call = Call::new(unique, request.plugin, request.action, permitted.origin);
+    let origin = if request.for_model { Origin::Model } else { permitted.origin };
+    let mut call = Call::new(unique, request.plugin, request.action, origin);
     call.args = request.args.into_iter().collect();
+    call.granted = permitted.peer.allowed.map(|allowed| Handed::<dyn Grant>::new(allowed));
+    call.follower = follower;
     call.context = request.context.into_iter().collect();
     call.scope = scope(permitted.peer.uid, &call.context);
     call.timeout = (request.timeout_ms > 0).then(|| Duration::from_millis(request.timeout_ms));
@@ -34,14 +111,14 @@ pub(super) async fn execute(
         call_id = call.id,
         peer.uid = permitted.peer.uid,
         peer.pid = permitted.peer.pid,
-        origin = permitted.origin.word(),
+        origin = origin.word(),
         "a peer calls"
     );
 
     // A caller that goes away drops this future, and with it the call down to the plugin's wire.
     let accepted = call.accepted;
     let guarded = service.door.call(call).await.map_err(|_| super::draining())?;
-    Ok(Response::new(response(asked, guarded, accepted.elapsed())))
+    Ok(response(asked, guarded, accepted.elapsed()))
 }
 
 /// Whose conversation a call belongs to: the kernel says who calls, and that one which of its sessions. Nobody can name

@@ -1,4 +1,4 @@
-//! `Start`, `Stop`, `Restart` and `RefreshCapabilities`: what operators do to plugins. Each answers when the plugin
+//! `Start`, `Stop`, `Restart`, `RefreshCapabilities` and `Approve`: what operators do to plugins. Each answers when the plugin
 //! got there, or says why it did not.
 //!
 //! An operator's wish outlives the operator: it is carried out also when the client goes away meanwhile.
@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use talon_plugin::{OperateError, Plugin};
 use talon_proto::host::{
-    self, RefreshCapabilitiesRequest, RefreshCapabilitiesResponse, RestartRequest, RestartResponse,
-    StartRequest, StartResponse, StopRequest, StopResponse,
+    self, ApproveRequest, ApproveResponse, RefreshCapabilitiesRequest, RefreshCapabilitiesResponse,
+    RestartRequest, RestartResponse, StartRequest, StartResponse, StopRequest, StopResponse,
 };
 use talon_sanitize::Raw;
 use tonic::{Request, Response, Status};
@@ -55,6 +55,19 @@ pub(super) async fn refresh(
         service.carry_out(&plugin, |plugin| async move { plugin.refresh_capabilities().await }).await?;
     let plugin: host::Plugin = service.view(&plugin);
     Ok(Response::new(RefreshCapabilitiesResponse { plugin: Some(plugin), refreshed }))
+}
+
+pub(super) async fn approve(
+    service: &HostService,
+    request: Request<ApproveRequest>,
+) -> Result<Response<ApproveResponse>, Status> {
+    let plugin = operator(service, &request, "approve", &request.get_ref().name)?;
+    let ApproveRequest { actions, digests, .. } = request.into_inner();
+    let approve =
+        |plugin: Plugin| async move { plugin.approve(actions, digests.into_iter().collect()).await };
+    let approved = service.carry_out(&plugin, approve).await?;
+    tracing::info!(plugin = %plugin.name(), actions = approved.join(","), "approved");
+    Ok(Response::new(ApproveResponse { plugin: Some(service.view(&plugin)), approved }))
 }
 
 /// Checks the role and records who wants what.

@@ -1,12 +1,15 @@
 //! Who is at the other end of a connection, as the kernel tells it, and what that one may do.
 
+use std::sync::Arc;
+
+use talon_guard::Grant as _;
 use talon_guard::Origin;
 use talon_listen::Throttle;
 use talon_proto::host;
 use tonic::codegen::http;
 use tonic::{Request, Status};
 
-use crate::config::Role;
+use crate::config::{Allowed, Role};
 
 /// The process that connected. Its rights were decided when it connected and hold for the connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +22,8 @@ pub struct Peer {
     pub pid: u32,
     /// What it may do and as what its calls count; `None` for somebody the configuration does not know.
     pub rights: Option<(Role, Origin)>,
+    /// What it may call; `None`: everything.
+    pub allowed: Option<Arc<Allowed>>,
 }
 
 impl Peer {
@@ -59,6 +64,39 @@ static DENIED: Throttle = Throttle::new();
 pub(super) struct Permitted {
     pub(super) peer: Peer,
     pub(super) origin: Origin,
+}
+
+impl Permitted {
+    /// What this peer is shown is only what it may call, unless it operates plugins.
+    pub(super) fn sees(&self) -> Seen<'_> {
+        let operates = self.peer.rights.is_some_and(|(role, _)| role >= Role::Operate);
+        Seen { only: self.peer.allowed.as_deref().filter(|_| !operates), operates }
+    }
+}
+
+/// What of the plugins a peer is shown.
+#[derive(Clone, Copy)]
+pub(super) struct Seen<'p> {
+    only: Option<&'p Allowed>,
+    /// Whether it decides about plugins, and has to see what it decides about.
+    pub(super) operates: bool,
+}
+
+impl Seen<'_> {
+    /// Whether it is shown this plugin.
+    pub(super) fn plugin(&self, name: &str) -> bool {
+        self.only.is_none_or(|allowed| allowed.covers_some(name))
+    }
+
+    /// Whether it is shown this action.
+    pub(super) fn action(&self, plugin: &str, action: &str) -> bool {
+        self.only.is_none_or(|allowed| allowed.covers(plugin, action))
+    }
+
+    /// Whether it is shown everything.
+    pub(super) fn all(&self) -> bool {
+        self.only.is_none()
+    }
 }
 
 /// Lets a request through if its peer has at least this role. Otherwise the answer says which role is needed and as
@@ -107,7 +145,7 @@ mod tests {
 
     fn request(rights: Option<(Role, Origin)>) -> Request<()> {
         let mut request = Request::new(());
-        request.extensions_mut().insert(Peer { uid: 1000, gid: 1001, pid: 7, rights });
+        request.extensions_mut().insert(Peer { uid: 1000, gid: 1001, pid: 7, rights, allowed: None });
         request
     }
 

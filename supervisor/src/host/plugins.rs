@@ -4,8 +4,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use talon_plugin::entry::SandboxMode;
 use talon_plugin::name::RESERVED_NAME;
-use talon_plugin::spec::Dialect;
-use talon_plugin::{Desired, InstanceSnapshot, Plugin, State};
+use talon_plugin::spec::{ChangedTools, Dialect};
+use talon_plugin::{Desired, InstanceSnapshot, Offered, Plugin, State};
 use talon_proto::host;
 use talon_proto::host::{
     GetPluginRequest, GetPluginResponse, ListPluginsRequest, ListPluginsResponse, PluginCounters, Settings,
@@ -14,17 +14,17 @@ use talon_proto::plugin::PluginCapabilities;
 use talon_sanitize::{Raw, Sanitized};
 use tonic::{Request, Response, Status};
 
-use super::peer::require;
+use super::peer::{Seen, require};
 use super::service::HostService;
-use super::wire;
+use super::{status_text, wire};
 use crate::config::Role;
 
 pub(super) fn list(
     service: &HostService,
     request: &Request<ListPluginsRequest>,
 ) -> Result<Response<ListPluginsResponse>, Status> {
-    require(request, Role::Call)?;
-    let mut plugins = service.plugins();
+    let permitted = require(request, Role::Call)?;
+    let mut plugins = service.plugins(permitted.sees());
     // Whoever lists what can be called has to find the supervisor's own actions too.
     plugins.extend(service.door.core().map(|(capabilities, counters)| core(&capabilities, counters)));
     Ok(Response::new(ListPluginsResponse { plugins }))
@@ -34,27 +34,89 @@ pub(super) fn get(
     service: &HostService,
     request: &Request<GetPluginRequest>,
 ) -> Result<Response<GetPluginResponse>, Status> {
-    require(request, Role::Call)?;
-    let name = &request.get_ref().name;
+    let permitted = require(request, Role::Call)?;
+    let seen = permitted.sees();
+    let GetPluginRequest { name, for_model } = request.get_ref();
     if name == RESERVED_NAME
         && let Some((capabilities, counters)) = service.door.core()
     {
         let plugin = Some(core(&capabilities, counters));
-        let capabilities = Some(capabilities.as_ref().clone());
-        return Ok(Response::new(GetPluginResponse { plugin, capabilities, settings: None }));
+        let mut capabilities = capabilities.as_ref().clone();
+        capabilities.actions.retain(|action| !(*for_model && action.user_only));
+        let capabilities = Some(capabilities);
+        return Ok(Response::new(GetPluginResponse { plugin, capabilities, ..GetPluginResponse::default() }));
     }
-    let plugin = service.plugin(name)?;
+    if !seen.plugin(name) {
+        return Err(Status::permission_denied(status_text(format!(
+            "plugin {name:?} is not granted to you: ask the operator to add what you need of it to `allow` of your entry under \
+             host.peers"
+        ))));
+    }
+    let plugin = service.plugin_among(name, |other| seen.plugin(other))?;
+    let offered = plugin.offered();
+    let decides = seen.operates && !for_model;
     Ok(Response::new(GetPluginResponse {
-        plugin: Some(service.view(&plugin)),
-        capabilities: service.door.capabilities(&plugin).map(|known| known.as_ref().clone()),
-        settings: Some(settings(service, &plugin)),
+        plugin: Some(service.view_for(&plugin, seen)),
+        capabilities: offered.as_ref().map(|offered| {
+            let known = service.door.capabilities(&plugin, &offered.capability);
+            shown(&plugin, &known, offered, seen, *for_model)
+        }),
+        declaration_digests: offered
+            .filter(|_| decides)
+            .map(|offered| offered.digests.into_iter().collect())
+            .unwrap_or_default(),
+        settings: Some(settings(service, &plugin, decides)),
     }))
 }
 
+/// What a peer is shown of what a plugin declares: what it may call. Who decides about changed actions has to see them, and
+/// nobody else does once they are refused: what they say might be meant for a model. Nor does a model behind somebody who
+/// decides, and it is not shown what it may not call.
+fn shown(
+    plugin: &Plugin,
+    known: &PluginCapabilities,
+    offered: &Offered,
+    seen: Seen<'_>,
+    for_model: bool,
+) -> PluginCapabilities {
+    let decides = seen.operates && !for_model;
+    let mut shown = known.clone();
+    let name = plugin.name().as_str();
+    shown.actions.retain(|action| {
+        seen.action(name, &action.name)
+            && (decides || !offered.withheld.contains(&action.name))
+            && !(for_model && action.user_only)
+    });
+    if offered.withheld_texts && !decides {
+        shown.description.clear();
+        shown.system_prompt_addition.clear();
+        shown.glossary.clear();
+        shown.knowledge_articles.clear();
+    }
+    shown
+}
+
 impl HostService {
-    /// All plugins as clients see them.
-    pub(super) fn plugins(&self) -> Vec<host::Plugin> {
-        self.registry.list().iter().map(|plugin| self.view(plugin)).collect()
+    /// All plugins that a peer is shown, as it sees them.
+    pub(super) fn plugins(&self, seen: Seen<'_>) -> Vec<host::Plugin> {
+        let plugins = self.registry.list().into_iter();
+        plugins
+            .filter(|plugin| seen.plugin(plugin.name().as_str()))
+            .map(|plugin| self.view_for(&plugin, seen))
+            .collect()
+    }
+
+    /// One plugin as a peer sees it that may not call all of its actions.
+    fn view_for(&self, plugin: &Plugin, seen: Seen<'_>) -> host::Plugin {
+        let mut view = self.view(plugin);
+        if !seen.all() {
+            let may = |action: &str| seen.action(plugin.name().as_str(), action);
+            let known = plugin.capability();
+            let actions = known.iter().flat_map(|known| known.actions.keys());
+            view.actions = count(actions.filter(|action| may(action)).count());
+            view.changed_actions.retain(|action| may(action));
+        }
+        view
     }
 
     /// One plugin as clients see it.
@@ -76,6 +138,8 @@ impl HostService {
             calls_waiting: count(gauge.waiting),
             breaker: gauge.breaker.to_owned(),
             quarantined: gauge.quarantined,
+            changed_actions: snapshot.changed_actions,
+            changed_texts: snapshot.changed_texts,
             counters: Some(PluginCounters {
                 log_lines: snapshot.log_lines,
                 log_lines_dropped: snapshot.log_lines_dropped,
@@ -113,7 +177,23 @@ fn instance(instance: &InstanceSnapshot) -> host::Instance {
     }
 }
 
-fn settings(service: &HostService, plugin: &Plugin) -> Settings {
+/// How a plugin is set up. What says how it is started and what it reaches on the host is for those who operate it: an
+/// argument or a path may hold a secret that the configuration took from elsewhere.
+fn settings(service: &HostService, plugin: &Plugin, operates: bool) -> Settings {
+    let all = all_settings(service, plugin);
+    if operates {
+        return all;
+    }
+    Settings {
+        command: String::new(),
+        source: String::new(),
+        sha256: String::new(),
+        sandbox_grants: Vec::new(),
+        ..all
+    }
+}
+
+fn all_settings(service: &HostService, plugin: &Plugin) -> Settings {
     let spec = plugin.spec();
     let snapshot = plugin.snapshot();
     let policy = service.door.policy(plugin);
@@ -122,11 +202,12 @@ fn settings(service: &HostService, plugin: &Plugin) -> Settings {
     Settings {
         command: wire(Raw::from(command.join(" ")).line()),
         sha256: snapshot.digest.or_else(|| spec.sha256.clone()).unwrap_or_default(),
-        dialect: match snapshot.dialect.unwrap_or(spec.dialect) {
-            Dialect::Auto => "auto",
-            Dialect::GoPlugin => "go-plugin",
-            Dialect::OpenTalon => "opentalon",
+        // What is behind a bridge is of more interest than how the bridge itself shakes hands.
+        dialect: match spec.dialect {
+            Dialect::Mcp | Dialect::OpenTalonV0 => spec.dialect,
+            asked => snapshot.dialect.unwrap_or(asked),
         }
+        .as_str()
         .to_owned(),
         timeout_ms: u64::try_from(policy.timeouts.default.as_millis()).unwrap_or(u64::MAX),
         max_response_bytes: policy.max_response_bytes as u64,
@@ -142,6 +223,11 @@ fn settings(service: &HostService, plugin: &Plugin) -> Settings {
             .into_iter()
             .map(|grant| wire(Raw::from(grant).line()))
             .collect(),
+        changed_tools: match spec.changed_tools {
+            ChangedTools::Report => "report",
+            ChangedTools::Block => "block",
+        }
+        .to_owned(),
     }
 }
 

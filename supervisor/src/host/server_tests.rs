@@ -8,11 +8,11 @@ use hyper_util::rt::TokioIo;
 use talon_guard::Origin;
 use talon_proto::host::host_client::HostClient;
 use talon_proto::host::{
-    Event, ExecuteRequest, ExecuteResponse, GetPluginRequest, GetPluginResponse, GetRawAnswerRequest,
-    GetRawAnswerResponse, GetStatusRequest, GetStatusResponse, ListPluginsRequest, ListPluginsResponse,
-    ListRawAnswersRequest, ListRawAnswersResponse, LogLine, LogsRequest, RefreshCapabilitiesRequest,
-    RefreshCapabilitiesResponse, RestartRequest, RestartResponse, StartRequest, StartResponse, StopRequest,
-    StopResponse, WatchEventsRequest,
+    ApproveRequest, ApproveResponse, Event, ExecuteRequest, ExecuteResponse, ExecuteUpdate, GetPluginRequest,
+    GetPluginResponse, GetRawAnswerRequest, GetRawAnswerResponse, GetStatusRequest, GetStatusResponse,
+    ListPluginsRequest, ListPluginsResponse, ListRawAnswersRequest, ListRawAnswersResponse, LogLine,
+    LogsRequest, RefreshCapabilitiesRequest, RefreshCapabilitiesResponse, RestartRequest, RestartResponse,
+    StartRequest, StartResponse, StopRequest, StopResponse, WatchEventsRequest,
 };
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
@@ -50,6 +50,7 @@ fn nothing<T>() -> Result<Response<T>, Status> {
 
 #[tonic::async_trait]
 impl Host for Endless {
+    type ExecuteStreamingStream = BoxStream<'static, Result<ExecuteUpdate, Status>>;
     type WatchEventsStream = BoxStream<'static, Result<Event, Status>>;
     type LogsStream = BoxStream<'static, Result<LogLine, Status>>;
 
@@ -57,6 +58,15 @@ impl Host for Endless {
         let _guard = Guard(self.seen.clone());
         let _ = self.seen.send(Seen::Began);
         std::future::pending().await
+    }
+    async fn execute_streaming(
+        &self,
+        _: Request<ExecuteRequest>,
+    ) -> Result<Response<Self::ExecuteStreamingStream>, Status> {
+        nothing()
+    }
+    async fn approve(&self, _: Request<ApproveRequest>) -> Result<Response<ApproveResponse>, Status> {
+        nothing()
     }
     async fn list_plugins(
         &self,
@@ -123,6 +133,7 @@ fn everybody(rights: Option<(Role, Origin)>) -> Recognise {
             gid: credentials.gid(),
             pid: credentials.pid().and_then(|pid| u32::try_from(pid).ok()).unwrap_or_default(),
             rights,
+            allowed: None,
         })
     })
 }

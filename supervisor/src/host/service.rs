@@ -12,11 +12,11 @@ use talon_plugin::name::RESERVED_NAME;
 use talon_plugin::{Events, Plugin, Registry};
 use talon_proto::host::host_server::Host;
 use talon_proto::host::{
-    Event, ExecuteRequest, ExecuteResponse, GetPluginRequest, GetPluginResponse, GetRawAnswerRequest,
-    GetRawAnswerResponse, GetStatusRequest, GetStatusResponse, ListPluginsRequest, ListPluginsResponse,
-    ListRawAnswersRequest, ListRawAnswersResponse, LogLine, LogsRequest, RefreshCapabilitiesRequest,
-    RefreshCapabilitiesResponse, RestartRequest, RestartResponse, StartRequest, StartResponse, StopRequest,
-    StopResponse, WatchEventsRequest,
+    ApproveRequest, ApproveResponse, Event, ExecuteRequest, ExecuteResponse, ExecuteUpdate, GetPluginRequest,
+    GetPluginResponse, GetRawAnswerRequest, GetRawAnswerResponse, GetStatusRequest, GetStatusResponse,
+    ListPluginsRequest, ListPluginsResponse, ListRawAnswersRequest, ListRawAnswersResponse, LogLine,
+    LogsRequest, RefreshCapabilitiesRequest, RefreshCapabilitiesResponse, RestartRequest, RestartResponse,
+    StartRequest, StartResponse, StopRequest, StopResponse, WatchEventsRequest,
 };
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -73,14 +73,24 @@ impl HostService {
 
     /// The plugin of that name, or an error that names the nearest ones.
     pub(super) fn plugin(&self, name: &str) -> Result<Plugin, Status> {
+        self.plugin_among(name, |_| true)
+    }
+
+    /// The same for somebody who is not shown every name.
+    pub(super) fn plugin_among(&self, name: &str, shown: impl Fn(&str) -> bool) -> Result<Plugin, Status> {
         if name == RESERVED_NAME && self.door.core().is_some() {
             return Err(Status::failed_precondition(status_text(format!(
                 "{RESERVED_NAME} is the supervisor itself: it has no process to start, stop or follow; see `talon status`"
             ))));
         }
         self.registry.get(name).ok_or_else(|| {
-            let names: Vec<String> =
-                self.registry.list().iter().map(|plugin| plugin.name().to_string()).collect();
+            let names: Vec<String> = self
+                .registry
+                .list()
+                .iter()
+                .map(|plugin| plugin.name().to_string())
+                .filter(|name| shown(name))
+                .collect();
             Status::not_found(status_text(unknown_plugin(name, &names)))
         })
     }
@@ -94,11 +104,23 @@ fn unknown_plugin(name: &str, names: &[String]) -> String {
 
 #[tonic::async_trait]
 impl Host for HostService {
+    type ExecuteStreamingStream = BoxStream<'static, Result<ExecuteUpdate, Status>>;
     type WatchEventsStream = BoxStream<'static, Result<Event, Status>>;
     type LogsStream = BoxStream<'static, Result<LogLine, Status>>;
 
     async fn execute(&self, request: Request<ExecuteRequest>) -> Result<Response<ExecuteResponse>, Status> {
         execute::execute(self, request).await
+    }
+
+    async fn execute_streaming(
+        &self,
+        request: Request<ExecuteRequest>,
+    ) -> Result<Response<Self::ExecuteStreamingStream>, Status> {
+        execute::streaming(self, request)
+    }
+
+    async fn approve(&self, request: Request<ApproveRequest>) -> Result<Response<ApproveResponse>, Status> {
+        operate::approve(self, request).await
     }
 
     async fn list_plugins(

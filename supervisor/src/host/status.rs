@@ -35,9 +35,14 @@ pub(super) fn status(
         data_dir: path(&about.data_dir),
         config_file: about.config_file.as_deref().map(path).unwrap_or_default(),
         state: if service.door.is_draining() { "draining" } else { "serving" }.to_owned(),
-        plugins: service.plugins(),
+        plugins: service.plugins(permitted.sees()),
         not_enforced: about.not_enforced.iter().map(|text| line(Raw::from(text))).collect(),
-        refused: about.refused.iter().map(refused).collect(),
+        refused: about
+            .refused
+            .iter()
+            .filter(|refused| permitted.sees().plugin(&refused.name))
+            .map(refused)
+            .collect(),
         you: Some((&permitted.peer).into()),
         state_service: Some(about.keeper.as_ref().map_or_else(no_state, |keeper| kept(&keeper.status()))),
     }))

@@ -10,13 +10,14 @@ use futures_util::{Stream, StreamExt};
 use talon_plugin::{Event, EventKind, LogLine};
 use talon_proto::host;
 use talon_proto::host::{LogsRequest, WatchEventsRequest};
-use talon_sanitize::inert;
+use talon_sanitize::{Sanitized, inert};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tonic::{Request, Response, Status};
 
 use super::MAX_FOLLOWERS;
+use super::call_id::asked;
 use super::peer::require;
 use super::plugins::unix_ms;
 use super::service::HostService;
@@ -134,7 +135,20 @@ fn event_on_wire(event: &Event) -> host::Event {
         instance: event.instance.unwrap_or_default(),
         kind: event.kind.as_str().to_owned(),
         message: wire(&event.message),
-        fields: event.fields.iter().map(|(key, value)| ((*key).to_owned(), wire(value))).collect(),
+        fields: event
+            .fields
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), field(event, key, value)))
+            .collect(),
+    }
+}
+
+/// A call's progress goes by the id that its caller knows it by, as `ExecuteStreaming` tells it.
+fn field(event: &Event, key: &str, value: &Sanitized) -> String {
+    let value = wire(value);
+    match (event.kind, key) {
+        (EventKind::CallProgress, "call_id") => asked(&value).to_owned(),
+        _ => value,
     }
 }
 

@@ -30,6 +30,7 @@ use crate::door::Door;
 use crate::host::{About, BindError, HostService, Operators, SOCKET_NAME, ServeError, Server, bind_host};
 use crate::state::{NoProgram, NotOpened};
 pub(crate) use discover::find as find_plugins;
+pub use signals::{Lifeline, stdin_ends};
 use signals::{Signals, Stop};
 
 /// Why the supervisor could not start, or ended by itself. The texts end with what to do next.
@@ -62,11 +63,11 @@ pub enum ServeFailure {
     Signals(#[source] io::Error),
 }
 
-/// Runs a supervisor until a signal ends it. Must be called within a tokio runtime.
+/// Runs a supervisor until a signal ends it, or what its life hangs on. Must be called within a tokio runtime.
 ///
 /// # Errors
 /// [`ServeFailure`]; no process and no socket is left then.
-pub async fn serve(loaded: Loaded) -> Result<(), ServeFailure> {
+pub async fn serve(loaded: Loaded, lifeline: Option<Lifeline>) -> Result<(), ServeFailure> {
     let started = SystemTime::now();
     descriptors::raise_limit();
     let config = Arc::new(loaded.config);
@@ -74,7 +75,7 @@ pub async fn serve(loaded: Loaded) -> Result<(), ServeFailure> {
         tracing::warn!("{warning}");
     }
     // Signals first: one that comes during the start ends it in order.
-    let mut signals = Signals::new().map_err(ServeFailure::Signals)?;
+    let mut signals = Signals::new(lifeline).map_err(ServeFailure::Signals)?;
     let events = Events::new();
     let sanitizer =
         Sanitizer::new(&Settings { forbidden_patterns: config.guard.forbidden_patterns.clone() })?;
@@ -82,6 +83,7 @@ pub async fn serve(loaded: Loaded) -> Result<(), ServeFailure> {
     let machine = look_at_machine(&stage).await;
     let keeper = kept::keeper(&config, &events);
     let registry = Registry::new(kept::settings(&config, keeper.as_ref()), stage, events.clone())?;
+    registry.keep_approvals()?;
     if let Some(keeper) = &keeper
         && let Err(failure) = kept::start(&config, &registry, keeper, &mut signals).await
     {

@@ -21,9 +21,11 @@ pub(super) fn recognise(policy: PeerPolicy) -> Recognise {
         if uid == own_uid && kin::is_ours(credentials.pid().unwrap_or_default()) {
             return None;
         }
-        let rights = policy.classify(uid, gid, &groups_of(uid));
+        let found = policy.classify(uid, gid, &groups_of(uid));
+        let rights = found.map(|rights| (rights.role, rights.origin));
+        let allowed = found.and_then(|rights| rights.allowed.clone());
         let pid = credentials.pid().and_then(|pid| u32::try_from(pid).ok()).unwrap_or_default();
-        Some(Peer { uid, gid, pid, rights })
+        Some(Peer { uid, gid, pid, rights, allowed })
     })
 }
 

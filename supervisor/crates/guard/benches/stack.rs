@@ -62,6 +62,7 @@ impl Directory for OnePlugin {
         (plugin == "x").then(|| Target {
             declared_name: "X".to_owned(),
             actions: self.0.clone(),
+            withheld: Arc::default(),
             ready: Readiness::Known,
         })
     }

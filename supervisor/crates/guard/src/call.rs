@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use talon_proto::plugin::CredentialHeader;
+use talon_sanitize::Sanitized;
 use tokio::time::Instant;
 
 /// Who asked. Decided by the door from the peer's uid, never from a field of the request.
@@ -30,6 +32,57 @@ impl Origin {
     }
 }
 
+/// What a caller may call at all, as the operator has decided. `resolve` asks it before it looks at anything else.
+pub trait Grant: Send + Sync {
+    /// Whether this action of this plugin may be called, if there is such a one.
+    fn covers(&self, plugin: &str, action: &str) -> bool;
+    /// Whether any action of this plugin may be.
+    fn covers_some(&self, plugin: &str) -> bool;
+}
+
+/// Hears how far a call has come. Texts that reach it are sanitized.
+pub trait Follow: Send + Sync {
+    /// It has come so far, of so much if that is known. Must not wait.
+    fn progress(&self, progress: f64, total: Option<f64>, message: &Sanitized);
+}
+
+/// What the host hands down with a call: equal to itself alone, and nothing of it is shown.
+pub struct Handed<T: ?Sized>(Arc<T>);
+
+impl<T: ?Sized> Handed<T> {
+    /// Hands this down.
+    #[must_use]
+    pub fn new(it: Arc<T>) -> Self {
+        Self(it)
+    }
+}
+
+impl<T: ?Sized> std::ops::Deref for Handed<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: ?Sized> Clone for Handed<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T: ?Sized> PartialEq for Handed<T> {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for Handed<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handed").finish_non_exhaustive()
+    }
+}
+
 /// One call on its way to a plugin.
 ///
 /// A call is made by the door with the caller's values; `resolve` fills what only the host may fill
@@ -52,6 +105,10 @@ pub struct Call {
     pub args: BTreeMap<String, String>,
     /// Who asked.
     pub origin: Origin,
+    /// What the caller may call; `None`: everything. Decided by the door.
+    pub granted: Option<Handed<dyn Grant>>,
+    /// Who hears how far it is, if anybody does.
+    pub follower: Option<Handed<dyn Follow>>,
     /// The caller's session context. A plugin gets of it only what its action declares and the operator grants.
     pub context: BTreeMap<String, String>,
     /// When the call came in. Its time counts from here, wherever it waits.
@@ -84,6 +141,8 @@ impl Call {
             tainted_by: Vec::new(),
             args: BTreeMap::new(),
             origin,
+            granted: None,
+            follower: None,
             context: BTreeMap::new(),
             accepted: Instant::now(),
             timeout: None,
@@ -106,6 +165,8 @@ impl fmt::Debug for Call {
             .field("tainted_by", &self.tainted_by)
             .field("args", &self.args.keys())
             .field("origin", &self.origin)
+            .field("granted", &self.granted)
+            .field("follower", &self.follower)
             .field("context", &self.context.keys())
             .field("accepted", &self.accepted)
             .field("timeout", &self.timeout)

@@ -11,6 +11,10 @@ pub const UNKNOWN_ACTION: &str = "unknown_action";
 pub const BAD_ARGUMENTS: &str = "bad_arguments";
 /// Only a person may run the action, and a model asked.
 pub const USER_ONLY: &str = "user_only";
+/// The caller is not granted the action.
+pub const NOT_GRANTED: &str = "not_granted";
+/// The plugin declares something else of the action than what was approved, and the operator wants such calls refused.
+pub const CHANGED: &str = "changed";
 /// The arguments are larger than the limit.
 pub const ARGUMENTS_TOO_LARGE: &str = "arguments_too_large";
 /// The plugin's answer is not a valid answer to this call.
@@ -37,11 +41,13 @@ pub const INTERNAL: &str = "internal";
 pub const TOOL_ERROR: &str = "tool_error";
 
 /// Every word above.
-pub const ALL: [&str; 16] = [
+pub const ALL: [&str; 18] = [
     UNKNOWN_PLUGIN,
     UNKNOWN_ACTION,
     BAD_ARGUMENTS,
     USER_ONLY,
+    NOT_GRANTED,
+    CHANGED,
     ARGUMENTS_TOO_LARGE,
     BAD_RESULT,
     TOO_LARGE,

@@ -1,7 +1,7 @@
 //! Holds a call against what its plugin declared, before anything of it reaches the plugin.
 //!
-//! In this order: the plugin exists, its capabilities are known, it has the action, the caller may run it
-//! (`user_only` is for people and programs, not for models), the arguments are not too large, and each is known,
+//! In this order: the caller is granted the action, the plugin exists, its capabilities are known, it has the action, that is
+//! what was approved, the caller may run it (`user_only` is for people and programs, not for models), the arguments are not too large, and each is known,
 //! present where required and of its type (see [`arguments`](self#arguments)). Then the host's own values are
 //! filled in: the declared name, the session context that the action asks for *and* the operator grants, the
 //! operator's credentials. All problems of the arguments are told at once, with the nearest names, so that a
@@ -67,6 +67,8 @@ pub struct Target {
     pub declared_name: String,
     /// Its actions by name.
     pub actions: Arc<BTreeMap<String, Action>>,
+    /// Those of them that are refused because they are not what was approved.
+    pub withheld: Arc<BTreeSet<String>>,
     /// Whether they are known at all.
     pub ready: Readiness,
 }
@@ -152,6 +154,11 @@ struct Rules<D> {
 impl<D: Directory> Rules<D> {
     /// Checks the call and fills in the host's values.
     fn apply(&self, call: &mut Call) -> Result<(), ResolveError> {
+        if let Some(granted) = &call.granted
+            && !granted.covers(&call.plugin, &call.action)
+        {
+            return Err(ResolveError::not_granted(call));
+        }
         let Some(target) = self.directory.target(&call.plugin) else {
             return Err(ResolveError::unknown_plugin(call, &self.directory.names()));
         };
@@ -161,6 +168,9 @@ impl<D: Directory> Rules<D> {
         let Some(action) = target.actions.get(&call.action) else {
             return Err(ResolveError::unknown_action(call, &target.actions));
         };
+        if target.withheld.contains(&call.action) {
+            return Err(ResolveError::changed(call));
+        }
         if action.user_only && call.origin == Origin::Model {
             return Err(ResolveError::UserOnly { action: call.action.clone() });
         }

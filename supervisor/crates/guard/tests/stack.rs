@@ -31,6 +31,7 @@ impl Directory for OnePlugin {
         (plugin == "parrot").then(|| Target {
             declared_name: "Parrot".to_owned(),
             actions: Arc::new([("echo".to_owned(), action(false)), ("wipe".to_owned(), action(true))].into()),
+            withheld: Arc::default(),
             ready: Readiness::Known,
         })
     }

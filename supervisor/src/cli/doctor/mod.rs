@@ -2,7 +2,7 @@
 
 mod checks;
 mod jail;
-mod wrap;
+pub(super) mod wrap;
 
 use anstyle::{AnsiColor, Style};
 use clap::Args;

@@ -9,7 +9,7 @@ const TEXT_COLUMNS: usize = 30;
 
 /// A text cut at spaces into lines that fit a page of which `used` columns are taken. A longer word, such as a path,
 /// stays whole so that it can be copied. There is at least one line.
-pub(super) fn wrapped(text: &str, used: usize) -> Vec<String> {
+pub(in crate::cli) fn wrapped(text: &str, used: usize) -> Vec<String> {
     let width = PAGE_COLUMNS.saturating_sub(used).max(TEXT_COLUMNS);
     let mut lines = Vec::new();
     for paragraph in text.lines() {

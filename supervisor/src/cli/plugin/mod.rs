@@ -1,5 +1,6 @@
 //! `talon plugin`: what operators see of plugins and do to them.
 
+mod approve;
 mod list;
 mod logs;
 mod operate;
@@ -20,6 +21,7 @@ pub(super) enum PluginVerb {
     Stop(operate::StopArgs),
     Restart(operate::RestartArgs),
     Refresh(operate::RefreshArgs),
+    Approve(approve::ApproveArgs),
     Logs(logs::LogsArgs),
 }
 
@@ -32,6 +34,7 @@ impl PluginVerb {
             Self::Stop(args) => args.run(global, out).await,
             Self::Restart(args) => args.run(global, out).await,
             Self::Refresh(args) => args.run(global, out).await,
+            Self::Approve(args) => args.run(global, out).await,
             Self::Logs(args) => args.run(global, out).await,
         }
     }

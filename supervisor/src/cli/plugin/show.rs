@@ -6,6 +6,7 @@ use anstyle::Style;
 use clap::Args;
 use talon_proto::host::{GetPluginRequest, GetPluginResponse, Plugin, Settings};
 use talon_proto::plugin::{Action, PluginCapabilities};
+use talon_sanitize::{Raw, inert};
 
 use super::super::client::Client;
 use super::super::failure::Failure;
@@ -28,7 +29,7 @@ pub(in crate::cli) struct ShowArgs {
 impl ShowArgs {
     pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
         let mut client = Client::connect(global).await?;
-        let response = client.host.get_plugin(GetPluginRequest { name: self.name }).await;
+        let response = client.host.get_plugin(GetPluginRequest { name: self.name, for_model: false }).await;
         let response = response.map_err(|status| client.failure(&status))?.into_inner();
         if out.is_json() {
             out.json(&json::shown(&response));
@@ -46,10 +47,17 @@ fn print(response: &GetPluginResponse, out: &mut Out) {
         instances(plugin, out);
     }
     if let Some(capabilities) = &response.capabilities
+        && response.plugin.as_ref().is_some_and(|plugin| plugin.changed_texts)
+    {
+        out.line("");
+        texts(capabilities, out);
+    }
+    if let Some(capabilities) = &response.capabilities
         && !capabilities.actions.is_empty()
     {
         out.line("");
-        actions(capabilities, out);
+        let changed = response.plugin.as_ref().map_or(&[][..], |plugin| &plugin.changed_actions);
+        actions(capabilities, changed, out);
     }
 }
 
@@ -68,10 +76,13 @@ fn facts(plugin: &Plugin, settings: Option<&Settings>, description: &str, out: &
         row("calls itself", plugin.declared_name.as_str().into());
     }
     if let Some(settings) = settings {
-        row("command", settings.command.as_str().into());
-        row("from", settings.source.as_str().into());
-        if !settings.sha256.is_empty() {
-            row("sha256", settings.sha256.as_str().into());
+        // Not everybody is told these.
+        for (key, value) in
+            [("command", &settings.command), ("from", &settings.source), ("sha256", &settings.sha256)]
+        {
+            if !value.is_empty() {
+                row(key, value.as_str().into());
+            }
         }
         row("dialect", settings.dialect.as_str().into());
         let jail = match settings.sandbox_mode.as_str() {
@@ -123,6 +134,11 @@ fn facts(plugin: &Plugin, settings: Option<&Settings>, description: &str, out: &
     if counters.tainted > 0 {
         row("tainted", format!("{} calls brought what a plugin had answered", counters.tainted).into());
     }
+    if let Some(text) = show::changed(plugin) {
+        let refused = settings.is_some_and(|settings| settings.changed_tools == "block");
+        let then = if refused { ", and refused until then" } else { "" };
+        row("changed", format!("{text}{then}").into());
+    }
     if plugin.quarantined {
         row("quarantine", "calls are refused until it is started again".into());
     }
@@ -167,14 +183,34 @@ fn instances(plugin: &Plugin, out: &mut Out) {
     out.table(&table);
 }
 
-/// The actions with their parameters, for `plugin show` and `exec --list`.
-pub(in crate::cli) fn actions(capabilities: &PluginCapabilities, out: &mut Out) {
+/// How much of a schema is shown of a changed action, and of each text that changed, in bytes: what a person reads. One that is longer says so, and is whole
+/// with `--output json`.
+const MAX_TEXT_SHOWN: usize = 2 << 10;
+/// How many names of context arguments are shown of a changed action; the others are counted.
+const MAX_CONTEXT_SHOWN: usize = 32;
+
+/// A schema, or a text of the plugin's own, in a table.
+fn bounded(text: &str) -> Cell {
+    let start = Raw::from(text).line_within(MAX_TEXT_SHOWN);
+    match text.len() {
+        ..=MAX_TEXT_SHOWN => start.into(),
+        len => inert!("{} ({} bytes in all: see `--output json` of `talon plugin show`)", start, len).into(),
+    }
+}
+
+/// The actions with their parameters, for `plugin show` and `exec --list`; those that are not what was approved are marked,
+/// and shown with all that is approved of them.
+pub(in crate::cli) fn actions(capabilities: &PluginCapabilities, changed: &[String], out: &mut Out) {
     let mut table = Table::new(&["ACTION", "TYPE", "", "DESCRIPTION"]);
     for action in &capabilities.actions {
+        let is_changed = changed.contains(&action.name);
+        let more = |table: &mut Table, what: &str, value: Cell| {
+            table.row(vec![what.into(), "".into(), "".into(), value]);
+        };
         table.row(vec![
             Cell::styled(action.name.as_str(), Style::new().bold()),
             "".into(),
-            flags(action).into(),
+            flags(action, is_changed).into(),
             action.description.as_str().into(),
         ]);
         for parameter in &action.parameters {
@@ -185,6 +221,15 @@ pub(in crate::cli) fn actions(capabilities: &PluginCapabilities, out: &mut Out) 
                 if parameter.required { "required".into() } else { "".into() },
                 parameter.description.as_str().into(),
             ]);
+            if is_changed && !parameter.schema.is_empty() {
+                more(&mut table, "    (schema)", bounded(&parameter.schema));
+            }
+        }
+        if is_changed && !action.output_schema.is_empty() {
+            more(&mut table, "  (output schema)", bounded(&action.output_schema));
+        }
+        if is_changed && !action.inject_context_args.is_empty() {
+            more(&mut table, "  (context)", context(&action.inject_context_args));
         }
     }
     if !table.is_empty() {
@@ -192,13 +237,55 @@ pub(in crate::cli) fn actions(capabilities: &PluginCapabilities, out: &mut Out) 
     }
 }
 
-fn flags(action: &Action) -> String {
+/// How many entries of a glossary, and how many articles, are shown of a plugin whose own texts changed; the others are counted.
+const MAX_ENTRIES_SHOWN: usize = 32;
+
+/// What a plugin says of itself, once that is not what was approved.
+pub(super) fn texts(said: &PluginCapabilities, out: &mut Out) {
+    let mut table = Table::new(&["ITS OWN TEXTS", "CHANGED"]);
+    for (what, text) in
+        [("description", &said.description), ("system prompt addition", &said.system_prompt_addition)]
+    {
+        if !text.is_empty() {
+            table.row(vec![what.into(), bounded(text)]);
+        }
+    }
+    for entry in said.glossary.iter().take(MAX_ENTRIES_SHOWN) {
+        table.row(vec!["glossary".into(), bounded(&format!("{}: {}", entry.term, entry.definition))]);
+    }
+    for article in said.knowledge_articles.iter().take(MAX_ENTRIES_SHOWN) {
+        table.row(vec!["article".into(), bounded(&format!("{}: {}", article.title, article.content))]);
+    }
+    let more = |count: usize| count.saturating_sub(MAX_ENTRIES_SHOWN);
+    let left_out = more(said.glossary.len()) + more(said.knowledge_articles.len());
+    if left_out > 0 {
+        table.row(vec!["".into(), format!("and {left_out} more: see `--output json`").into()]);
+    }
+    out.table(&table);
+}
+
+/// Names of context arguments in a table.
+fn context(names: &[String]) -> Cell {
+    let shown = names.iter().take(MAX_CONTEXT_SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(MAX_CONTEXT_SHOWN) {
+        0 => shown.into(),
+        more => format!("{shown} and {more} more").into(),
+    }
+}
+
+fn flags(action: &Action, changed: bool) -> String {
     let mut flags = Vec::new();
+    if changed {
+        flags.push("changed");
+    }
     if action.user_only {
         flags.push("user only");
     }
     if action.read_only {
         flags.push("read only");
+    }
+    if action.destructive == Some(true) {
+        flags.push("destructive");
     }
     flags.join(", ")
 }

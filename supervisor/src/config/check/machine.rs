@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::path::Path;
 
+use talon_plugin::ActionPattern;
 use talon_plugin::document::origin::KeyPath;
 use talon_sanitize::{MAX_PATTERNS, PatternProblem, Sanitizer, Settings};
 
@@ -60,6 +61,13 @@ impl Check<'_> {
             {
                 let help = "create it, or name another";
                 self.problem(&path.key("group"), format!("there is no group {group:?}"), help);
+            }
+            for (index, pattern) in peer.allow.iter().flatten().enumerate() {
+                if let Err(error) = pattern.parse::<ActionPattern>() {
+                    let text = error.to_string();
+                    let (message, help) = text.rsplit_once(": ").unwrap_or((&text, ""));
+                    self.problem(&path.key("allow").index(index), message, help);
+                }
             }
         }
     }

@@ -42,6 +42,12 @@ pub struct Peer {
     /// `program` unless said otherwise, because a person is the one thing a socket cannot recognise.
     #[serde(default)]
     pub origin: Origin,
+    /// What it may call: patterns of actions such as `git` (all actions of that plugin), `git__status`, `fs__read_*` or `*`.
+    ///
+    /// Left out: everything. An empty list: nothing but `talon.read_more`. With the role `call`, other plugins and actions are
+    /// not shown either; who operates plugins sees them all, and calls only these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allow: Option<Vec<String>>,
 }
 
 /// What a peer may do.

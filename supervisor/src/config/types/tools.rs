@@ -23,6 +23,13 @@ pub struct Tools {
     #[schemars(extend("format" = "path"), example = &"./plugins")]
     #[serde(default)]
     pub plugin_dir: Option<PathBuf>,
+    /// Where `talon-mcp-bridge` and `talon-framed-bridge` are, which translate for plugins that speak something else than
+    /// gRPC.
+    ///
+    /// Unless set, they are looked for beside `talon`, and in `../libexec/talon` and `../lib/talon` from there.
+    #[schemars(extend("format" = "path"), example = &"/usr/libexec/talon")]
+    #[serde(default)]
+    pub bridge_dir: Option<PathBuf>,
     /// How plugins live and die.
     #[serde(flatten)]
     pub lifecycle: Lifecycle,
@@ -170,6 +177,7 @@ impl Default for Tools {
     fn default() -> Self {
         Self {
             plugin_dir: None,
+            bridge_dir: None,
             lifecycle: Lifecycle::default(),
             start_concurrency: None,
             env_allow_list: DEFAULT_ENV_ALLOW_LIST.map(str::to_owned).to_vec(),

@@ -46,6 +46,30 @@ pub enum ResolveError {
         /// The names it has.
         others: Others,
     },
+    /// The caller is not granted the action. Whether there is such a one is not told.
+    #[error(
+        "action {} of plugin {} is not granted to you: ask the operator to add it to `allow` of your entry under \
+         host.peers",
+        Quoted(.action), Quoted(.plugin)
+    )]
+    NotGranted {
+        /// The plugin that was called.
+        plugin: String,
+        /// The action.
+        action: String,
+    },
+    /// The action is not what was approved.
+    #[error(
+        "action {} of plugin {} is refused: what the plugin declares of it changed since it was approved; an operator \
+         looks at it with `talon plugin show {plugin}` and approves it with `talon plugin approve {plugin}`",
+        Quoted(.action), Quoted(.plugin)
+    )]
+    Changed {
+        /// The plugin that was called.
+        plugin: String,
+        /// The action.
+        action: String,
+    },
     /// Only a person may run the action.
     #[error("action {} can only be invoked by the user, not the LLM", Quoted(.action))]
     UserOnly {
@@ -82,16 +106,27 @@ pub enum ResolveError {
 
 impl ResolveError {
     pub(super) fn unknown_plugin(call: &Call, names: &[String]) -> Self {
-        let others = Others::of(&call.plugin, names.iter().map(String::as_str));
+        let may = |name: &&str| call.granted.as_ref().is_none_or(|granted| granted.covers_some(name));
+        let others = Others::of(&call.plugin, names.iter().map(String::as_str).filter(may));
         Self::UnknownPlugin { plugin: call.plugin.clone(), others }
     }
 
     pub(super) fn unknown_action(call: &Call, actions: &BTreeMap<String, Action>) -> Self {
+        let may =
+            |name: &&str| call.granted.as_ref().is_none_or(|granted| granted.covers(&call.plugin, name));
         Self::UnknownAction {
             plugin: call.plugin.clone(),
             action: call.action.clone(),
-            others: Others::of(&call.action, actions.keys().map(String::as_str)),
+            others: Others::of(&call.action, actions.keys().map(String::as_str).filter(may)),
         }
+    }
+
+    pub(super) fn not_granted(call: &Call) -> Self {
+        Self::NotGranted { plugin: call.plugin.clone(), action: call.action.clone() }
+    }
+
+    pub(super) fn changed(call: &Call) -> Self {
+        Self::Changed { plugin: call.plugin.clone(), action: call.action.clone() }
     }
 
     pub(super) fn bad_arguments(call: &Call, action: &Action, problems: Problems) -> Self {
@@ -113,6 +148,8 @@ impl From<ResolveError> for CallError {
                 Self::fault(reason::UNAVAILABLE, message).with_retryable(retryable)
             }
             ResolveError::UnknownAction { .. } => Self::refused(reason::UNKNOWN_ACTION, message),
+            ResolveError::NotGranted { .. } => Self::refused(reason::NOT_GRANTED, message),
+            ResolveError::Changed { .. } => Self::refused(reason::CHANGED, message),
             ResolveError::UserOnly { .. } => Self::refused(reason::USER_ONLY, message),
             ResolveError::ArgumentsTooLarge { .. } => Self::refused(reason::ARGUMENTS_TOO_LARGE, message),
             ResolveError::BadArguments { .. } => Self::refused(reason::BAD_ARGUMENTS, message),

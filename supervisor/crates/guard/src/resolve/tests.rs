@@ -29,14 +29,20 @@ fn directory() -> Fixed {
         ..Default::default()
     };
     let wipe = Action { name: "wipe".to_owned(), user_only: true, ..Default::default() };
+    let swapped = Action { name: "swapped".to_owned(), ..Default::default() };
     let known = Target {
         declared_name: "ripgrep-tools".to_owned(),
-        actions: Arc::new([("search".to_owned(), search), ("wipe".to_owned(), wipe)].into()),
+        actions: Arc::new(
+            [("search".to_owned(), search), ("wipe".to_owned(), wipe), ("swapped".to_owned(), swapped)]
+                .into(),
+        ),
+        withheld: Arc::new(["swapped".to_owned()].into()),
         ready: Readiness::Known,
     };
     let not_yet = Target {
         declared_name: String::new(),
         actions: Arc::default(),
+        withheld: Arc::default(),
         ready: Readiness::NotYet {
             reason: "it is starting; try again in a moment".to_owned(),
             retryable: true,
@@ -116,7 +122,7 @@ async fn an_unknown_action_is_told_the_nearest_names_or_what_there_is() {
     assert_refused(
         call("code-search", "quantum", &[]),
         reason::UNKNOWN_ACTION,
-        "action \"quantum\" not found in plugin \"code-search\"; there are \"search\", \"wipe\"",
+        "action \"quantum\" not found in plugin \"code-search\"; there are \"search\", \"swapped\", \"wipe\"",
     )
     .await;
 }
@@ -224,4 +230,66 @@ async fn credentials_come_from_the_operator_only() {
 #[test]
 fn debug_shows_no_credential() {
     assert!(!format!("{:?}", grants()).contains("s3cret"));
+}
+
+#[tokio::test]
+async fn an_action_that_is_not_what_was_approved_is_refused() {
+    assert_refused(
+        call("code-search", "swapped", &[]),
+        reason::CHANGED,
+        "action \"swapped\" of plugin \"code-search\" is refused: what the plugin declares of it changed since it was \
+         approved; an operator looks at it with `talon plugin show code-search` and approves it with \
+         `talon plugin approve code-search`",
+    )
+    .await;
+    resolved(call("code-search", "search", &[("query", "x")])).await.expect("the others are as they were");
+}
+
+/// Grants `code-search.search` and what begins with `zz`.
+struct Few;
+
+impl crate::Grant for Few {
+    fn covers(&self, plugin: &str, action: &str) -> bool {
+        plugin == "code-search" && action.starts_with("sea") || plugin.starts_with("zz")
+    }
+    fn covers_some(&self, plugin: &str) -> bool {
+        plugin == "code-search" || plugin.starts_with("zz")
+    }
+}
+
+fn granted(plugin: &str, action: &str) -> Call {
+    Call {
+        granted: Some(crate::Handed::new(Arc::new(Few))),
+        args: [("query".to_owned(), "x".to_owned())].into(),
+        ..call(plugin, action, &[])
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_granted_is_refused_whether_there_is_such_a_thing_or_not() {
+    resolved(granted("code-search", "search")).await.expect("it is granted");
+    for (plugin, action) in [("code-search", "wipe"), ("late", "x"), ("nobody", "x"), ("code-search", "gone")]
+    {
+        let said = format!(
+            "action \"{action}\" of plugin \"{plugin}\" is not granted to you: ask the operator to add it to `allow` of \
+             your entry under host.peers"
+        );
+        assert_refused(granted(plugin, action), reason::NOT_GRANTED, &said).await;
+    }
+}
+
+#[tokio::test]
+async fn names_that_are_not_granted_are_not_suggested() {
+    assert_refused(
+        granted("zz", "x"),
+        reason::UNKNOWN_PLUGIN,
+        "plugin \"zz\" not found; there is \"code-search\"",
+    )
+    .await;
+    assert_refused(
+        granted("code-search", "seatch"),
+        reason::UNKNOWN_ACTION,
+        "action \"seatch\" not found in plugin \"code-search\"; did you mean \"search\"?",
+    )
+    .await;
 }

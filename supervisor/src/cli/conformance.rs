@@ -1,0 +1,297 @@
+//! `talon conformance`: checks a plugin from outside.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anstyle::{AnsiColor, Style};
+use clap::{Args, ValueEnum};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::{Map, Value};
+use talon_conformance::{Named, Options, Outcome, Progress, Report, Verdict, page, report, run};
+use talon_plugin::Events;
+use talon_plugin::probe::Prober;
+use talon_plugin::spec::PluginSpec;
+use talon_sanitize::inert;
+
+use super::doctor::wrap::wrapped;
+use super::exec::told_to_end;
+use super::failure::Failure;
+use super::generated::Generated;
+use super::line::Line;
+use super::output::{Out, shown};
+use super::state::scratch;
+use super::table::{Cell, Table};
+use super::tried::{self, Tried};
+use super::{Global, arguments};
+use crate::config::Config;
+use crate::serve::kept;
+use crate::telemetry::{self, Format};
+use crate::{exit, state};
+
+/// The report says what there is to say. `TALON_LOG` wins over it.
+const LOG_LEVEL: &str = "off";
+/// How long what keeps the plugin's state may take to end. Somebody waits for it.
+const STOP_GRACE: Duration = Duration::from_secs(2);
+
+/// Check a plugin from outside: its start, its answers, its end.
+///
+/// The plugin is started in its jail as often as the checks need, and called as a host calls it: only actions that are
+/// `read_only`, unless --action or --allow-calls says otherwise. `talon conformance --list` says what each check tries, why,
+/// and how to mend what it finds.
+///
+/// Exits with 1 if a check failed.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  talon conformance ./target/debug/my-plugin
+  talon conformance ./my-plugin --config talon.yaml --report junit > report.xml
+  talon conformance ./my-plugin --only execute --action 'slow ms=500'
+  talon conformance --plugin git --config talon.yaml --allow-calls
+  talon conformance --list --output json | jq -r '.checks[].id'")]
+pub(super) struct ConformanceArgs {
+    /// An executable file, or a directory with a plugin.yaml. What the configuration says of a plugin that runs it holds here, too.
+    #[arg(value_name = "PATH", required_unless_present_any = ["list", "plugin"])]
+    path: Option<PathBuf>,
+    /// The plugin that the configuration has under this name, instead of a PATH.
+    #[arg(long, value_name = "NAME", conflicts_with = "path")]
+    plugin: Option<String>,
+    /// Show the checks instead of making them: the page about them, or with --output json a list for programs.
+    #[arg(long, conflicts_with_all = ["path", "plugin", "report", "only", "skip"])]
+    list: bool,
+    /// How the result is printed; --output json means the same as json here.
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    report: Option<ReportFormat>,
+    /// Make only this check, or those of this group, such as `execute`; may be given several times.
+    #[arg(long, value_name = "ID")]
+    only: Vec<String>,
+    /// Leave out this check, or those of this group; may be given several times.
+    #[arg(long, value_name = "ID")]
+    skip: Vec<String>,
+    /// An action that may be called, and the arguments of a good call: 'slow ms=500', or 'slow {"ms": 500}'; may be given several times.
+    #[arg(long = "action", value_name = "CALL", value_parser = named)]
+    actions: Vec<Named>,
+    /// Let every action be called, also those that change something.
+    #[arg(long)]
+    allow_calls: bool,
+    /// The object that the plugin gets when it is initialised; wins over what its plugin.yaml and the configuration say.
+    #[arg(long, value_name = "JSON", value_parser = tried::object)]
+    config_json: Option<Map<String, Value>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ReportFormat {
+    /// A table for people.
+    Table,
+    /// One JSON value.
+    Json,
+    /// JUnit's XML, for build servers.
+    Junit,
+}
+
+/// `NAME`, `NAME KEY=VALUE …` or `NAME {…}`.
+fn named(text: &str) -> Result<Named, String> {
+    let (action, rest) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), ""));
+    if action.is_empty() || action.contains('=') {
+        return Err("write it as 'NAME KEY=VALUE'".to_owned());
+    }
+    let rest = rest.trim();
+    let args: HashMap<String, String> = if rest.starts_with('{') {
+        let text = |value: Value| match value {
+            Value::String(text) => text,
+            other => other.to_string(),
+        };
+        tried::object(rest)?.into_iter().map(|(key, value)| (key, text(value))).collect()
+    } else {
+        rest.split_whitespace().map(arguments::key_value).collect::<Result<_, _>>()?
+    };
+    Ok(Named { action: action.to_owned(), args })
+}
+
+impl ConformanceArgs {
+    pub(super) fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        if self.list {
+            match out.is_json() {
+                true => out.json(&page::json()),
+                false => out.generated(&Generated::Checks)?,
+            }
+            return Ok(exit::OK);
+        }
+        let unknown = |error: talon_conformance::UnknownId| Failure::usage(error.to_string());
+        let options = Options {
+            only: Options::named(&self.only).map_err(unknown)?,
+            skip: Options::named(&self.skip).map_err(unknown)?,
+            actions: self.actions.clone(),
+            allow_calls: self.allow_calls,
+        };
+        let tried = Tried::load("talon conformance", global)?;
+        let _flush = telemetry::init(Format::Text, LOG_LEVEL, global.colors(&std::io::stderr()))
+            .map_err(|error| Failure::usage(error.to_string()))?;
+        let spec = tried::once(self.spec(&tried)?, self.config_json.as_ref());
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .map_err(|error| Failure::failed(format!("cannot start the runtime: {error}")))?;
+        let report = runtime.block_on(Box::pin(checked(tried.config.clone(), spec, &options)))?;
+        match self.report {
+            Some(ReportFormat::Junit) => out.generated(&Generated::JUnit(&report))?,
+            Some(ReportFormat::Json) => out.json(&report::json(&report)),
+            None if out.is_json() => out.json(&report::json(&report)),
+            None | Some(ReportFormat::Table) => table(&report, out),
+        }
+        Ok(if report.passed() { exit::OK } else { exit::TOOL_ERROR })
+    }
+
+    /// As the configuration has it, where it has an entry for it; otherwise as discovery finds it.
+    fn spec(&self, tried: &Tried) -> Result<PluginSpec, Failure> {
+        match (&self.plugin, &self.path) {
+            (Some(name), _) => tried.configured(name),
+            (None, Some(path)) => match tried.names_of(path)?.as_slice() {
+                [] => tried.discovered(path),
+                [name] => tried.configured(name),
+                [first, second, ..] => Err(Failure::usage(format!(
+                    "the configuration runs {} as {first} and as {second}: choose one with --plugin",
+                    path.display()
+                ))),
+            },
+            (None, None) => {
+                Err(Failure::usage("name a PATH, or a plugin of the configuration with --plugin"))
+            }
+        }
+    }
+}
+
+/// The whole run; nothing is left of it when this comes back, whatever came between.
+async fn checked(config: Arc<Config>, spec: PluginSpec, options: &Options) -> Result<Report, Failure> {
+    let failed = |error: &dyn std::fmt::Display| Failure::failed(error.to_string());
+    let told_to_end = told_to_end().map_err(|error| failed(&error))?;
+    let stage = Arc::new(talon_jail::Stage::from_current_exe().map_err(|error| failed(&error))?);
+    let events = Events::new();
+    // Without its program a plugin learns that no state is served, which it has to expect anyway.
+    let keeper = state::find_program(config.state.program.as_deref())
+        .ok()
+        .and_then(|_| kept::keeper(&config, &events));
+    let mut settings = kept::settings(&config, keeper.as_ref());
+    settings.uid_range = settings.uid_range.map(|range| scratch::uids(&range, std::process::id()));
+    // What is tried out is nobody's log.
+    settings.log_dir = None;
+    let uids = settings.uid_range.clone();
+    let (prober, registry) = Prober::new(settings, stage, events).map_err(|error| failed(&error))?;
+    if let Some(keeper) = &keeper {
+        kept::run(&config, uids, &registry, keeper).map_err(|error| failed(&error))?;
+    }
+    let bar = Bar::new();
+    let mut progress = |progress: Progress<'_>| bar.show(&progress);
+    let name = spec.source.clone();
+    let result = tokio::select! {
+        result = run(&prober, spec, options, &mut progress) => {
+            result.map_err(|error| Failure::new(exit::HOST_FAULT, format!("{name}: {error}")))
+        }
+        () = told_to_end => Err(Failure::new(exit::HOST_FAULT, "interrupted")),
+    };
+    drop(bar);
+    prober.cleared().await;
+    registry.shutdown(STOP_GRACE).await;
+    result
+}
+
+/// How far it is, on stderr, where that is a terminal. Goes when it is dropped.
+struct Bar(ProgressBar);
+
+impl Bar {
+    fn new() -> Self {
+        // Hidden by itself where there is no terminal.
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        let style = ProgressStyle::with_template("{pos}/{len} {msg}");
+        Self(
+            bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+                .with_message("starting it"),
+        )
+    }
+
+    fn show(&self, progress: &Progress<'_>) {
+        if let Progress::Begins(check, number, of) = progress {
+            self.0.set_length(*of as u64);
+            self.0.set_position(*number as u64);
+            self.0.set_message(check.id);
+        }
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+fn style(verdict: Verdict) -> Style {
+    match verdict {
+        Verdict::Pass => AnsiColor::Green.on_default(),
+        Verdict::Fail => AnsiColor::Red.on_default(),
+        Verdict::Warn => AnsiColor::Yellow.on_default(),
+        Verdict::Skip => Style::new().dimmed(),
+    }
+}
+
+/// The report for people: a line a check, what to do about those that failed, and the count.
+fn table(report: &Report, out: &mut Out) {
+    let mut table = Table::new(&["CHECK", "OUTCOME", ""]);
+    let widest = report.outcomes.iter().map(|outcome| outcome.check.id.len()).max().unwrap_or_default();
+    // Two columns and their gaps stand before the text; the title of the second is its longest word.
+    let used = widest + "OUTCOME".len() + 4;
+    for Outcome { check, verdict, detail, .. } in &report.outcomes {
+        let text = if detail.is_empty() { check.title } else { detail.as_str() };
+        for (number, line) in wrapped(text, used).into_iter().enumerate() {
+            let first = number == 0;
+            let verdict = Cell::styled(verdict.as_str(), style(*verdict));
+            table.row(vec![
+                if first { check.id } else { "" }.into(),
+                if first { verdict } else { "".into() },
+                line.into(),
+            ]);
+        }
+    }
+    out.table(&table);
+    let wrong = |outcome: &&Outcome| matches!(outcome.verdict, Verdict::Fail | Verdict::Warn);
+    for Outcome { check, verdict, .. } in report.outcomes.iter().filter(wrong) {
+        out.line("");
+        out.line(Line::styled(style(*verdict), check.id).and(" ").and(check.mend));
+        out.line(inert!("  {}", shown(check.paragraph())));
+    }
+    let count = |verdict| report.count(verdict);
+    out.line("");
+    out.line(inert!(
+        "{} passed, {} failed, {} warned, {} skipped in {} s; {}",
+        count(Verdict::Pass),
+        count(Verdict::Fail),
+        count(Verdict::Warn),
+        count(Verdict::Skip),
+        report.took.as_secs(),
+        report.called
+    ));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_a_name_and_arguments() {
+        let args = |text: &str| {
+            let named = named(text).unwrap();
+            let mut args: Vec<_> = named.args.into_iter().collect();
+            args.sort();
+            (named.action, args)
+        };
+        let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        assert_eq!(args("slow"), ("slow".to_owned(), vec![]));
+        assert_eq!(args(" slow  a=b=c d= "), ("slow".to_owned(), vec![pair("a", "b=c"), pair("d", "")]));
+        let json = r#"slow {"ms": 5, "text": "a b", "list": [1]}"#;
+        let expected = vec![pair("list", "[1]"), pair("ms", "5"), pair("text", "a b")];
+        assert_eq!(args(json), ("slow".to_owned(), expected));
+        for bad in ["", "=", "slow ms", "slow {"] {
+            assert!(named(bad).is_err(), "{bad}");
+        }
+    }
+}

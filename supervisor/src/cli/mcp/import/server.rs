@@ -1,0 +1,188 @@
+//! One server of an editor's list.
+
+use serde_json::{Map, Value};
+
+/// What is understood of it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Server {
+    pub(super) runs: Runs,
+    pub(super) env: Vec<(String, String)>,
+    pub(super) enabled: bool,
+}
+
+/// How it is reached.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Runs {
+    Program { command: String, args: Vec<String>, cwd: Option<String> },
+    Url { url: String, headers: Vec<(String, String)> },
+}
+
+/// Keys that say nothing about what runs, and of which nothing is lost.
+const WITHOUT_MEANING: [&str; 6] = ["name", "description", "$schema", "version", "icon", "gallery"];
+
+/// Reads one server. What is not taken over becomes a note, or the reason why none of it is.
+pub(super) fn read(about: &Value, notes: &mut Vec<String>) -> Result<Server, String> {
+    let Value::Object(about) = about else { return Err("is no object: correct it".to_owned()) };
+    let mut about = about.clone();
+    let mut take = |key: &str| about.shift_remove(key).filter(|value| !value.is_null());
+    let kind = [take("type"), take("transport"), take("transportType")].into_iter().flatten().next();
+    let url = [take("url"), take("serverUrl"), take("httpUrl")].into_iter().flatten().next();
+    let (command, args, cwd) = (take("command"), take("args"), take("cwd"));
+    let (env, headers) = (take("env"), [take("headers"), take("requestInit")].into_iter().flatten().next());
+    let disabled = take("disabled").is_some_and(|value| value == true)
+        || take("enabled").is_some_and(|value| value == false);
+    for key in about.keys().filter(|key| !WITHOUT_MEANING.contains(&key.as_str())) {
+        notes.push(format!("the key {key:?} is not taken over{}", instead_of(key)));
+    }
+    if disabled {
+        notes
+            .push("is disabled there, and so is not started here: `talon plugin start` starts it".to_owned());
+    }
+    match kind.as_ref().and_then(Value::as_str) {
+        Some("sse") => {
+            return Err("speaks the HTTP+SSE transport, which MCP has given up: ask who runs it for the address of its \
+                        streamable HTTP, and give it the type http"
+                .to_owned());
+        }
+        Some(
+            "stdio" | "http" | "streamable-http" | "streamableHttp" | "streamable_http" | "local" | "remote",
+        )
+        | None => {}
+        Some(other) => {
+            return Err(format!("has the type {other:?}: stdio and http are what can be taken over"));
+        }
+    }
+    let runs = match (command, url) {
+        (Some(Value::String(command)), None) if !command.is_empty() => {
+            let cwd = cwd.map(|cwd| text("cwd", cwd)).transpose()?;
+            Runs::Program { command, args: texts(args)?, cwd }
+        }
+        (None, Some(Value::String(url))) if url.starts_with("https://") || url.starts_with("http://") => {
+            Runs::Url { url, headers: pairs("headers", headers)? }
+        }
+        (Some(_), Some(_)) => return Err("has both a command and a url: leave one of them out".to_owned()),
+        (None, None) => return Err("has neither a command nor a url: nobody knows what runs".to_owned()),
+        (Some(_), None) => return Err("its command is no text: correct it".to_owned()),
+        (None, Some(_)) => return Err("its url is none of http or https: correct it".to_owned()),
+    };
+    Ok(Server { runs, env: pairs("env", env)?, enabled: !disabled })
+}
+
+/// What Talon has in the place of a key.
+fn instead_of(key: &str) -> &'static str {
+    match key {
+        "autoApprove" | "alwaysAllow" | "allowedTools" | "includeTools" | "tools" => {
+            ": `talon mcp --allow` says which tools are offered"
+        }
+        "disabledTools" | "excludeTools" => ": `talon mcp --deny` says which tools are not offered",
+        "timeout" | "initTimeout" | "startupTimeout" => {
+            ": the plugin's `timeout` and `start_timeout` have that meaning"
+        }
+        "envFile" => {
+            ": set its variables in the supervisor's environment, and name them in the plugin's `env`"
+        }
+        "oauth" | "auth" | "authorization" => ": a header of config.headers is what a plugin can log in with",
+        _ => "",
+    }
+}
+
+fn text(what: &str, value: Value) -> Result<String, String> {
+    match value {
+        Value::String(text) => Ok(text),
+        Value::Number(number) => Ok(number.to_string()),
+        Value::Bool(yes) => Ok(yes.to_string()),
+        _ => Err(format!("its {what} is no text: correct it")),
+    }
+}
+
+fn texts(values: Option<Value>) -> Result<Vec<String>, String> {
+    match values {
+        None => Ok(Vec::new()),
+        Some(Value::Array(values)) => values.into_iter().map(|value| text("args", value)).collect(),
+        Some(_) => Err("its args are no list: correct them".to_owned()),
+    }
+}
+
+fn pairs(what: &str, values: Option<Value>) -> Result<Vec<(String, String)>, String> {
+    let values = match values {
+        None => Map::new(),
+        Some(Value::Object(mut values)) => match values.shift_remove("headers") {
+            // As `requestInit` has them.
+            Some(Value::Object(inner)) if what == "headers" => inner,
+            Some(other) => {
+                values.insert("headers".to_owned(), other);
+                values
+            }
+            None => values,
+        },
+        Some(_) => return Err(format!("its {what} are no object: correct them")),
+    };
+    values.into_iter().map(|(name, value)| Ok((name, text(what, value)?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn of(value: Value) -> (Result<Server, String>, Vec<String>) {
+        let mut notes = Vec::new();
+        (read(&value, &mut notes), notes)
+    }
+
+    #[test]
+    fn programs_and_addresses_are_understood() {
+        let (server, notes) = of(json!({
+            "type": "stdio", "command": "git-mcp", "args": ["-p", 8080], "env": { "A": "b", "N": 1, "Y": true }, "cwd": "/x",
+        }));
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let runs = Runs::Program {
+            command: "git-mcp".to_owned(),
+            args: vec!["-p".to_owned(), "8080".to_owned()],
+            cwd: Some("/x".to_owned()),
+        };
+        let env = vec![pair("A", "b"), pair("N", "1"), pair("Y", "true")];
+        assert_eq!((server, notes), (Ok(Server { runs, env, enabled: true }), vec![]));
+
+        let headers = vec![pair("Authorization", "Bearer x")];
+        for (key, more) in [("url", "headers"), ("serverUrl", "headers"), ("httpUrl", "headers")] {
+            let (server, notes) = of(
+                json!({ key: "https://a.example/mcp", more: { "Authorization": "Bearer x" }, "disabled": true }),
+            );
+            let runs = Runs::Url { url: "https://a.example/mcp".to_owned(), headers: headers.clone() };
+            assert_eq!(server, Ok(Server { runs, env: vec![], enabled: false }), "{key}");
+            assert!(notes.iter().any(|note| note.contains("disabled")), "{notes:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_taken_over_says_why() {
+        for (server, why) in [
+            (json!([]), "no object"),
+            (json!({}), "neither"),
+            (json!({ "command": "" }), "no text"),
+            (json!({ "command": ["a"] }), "no text"),
+            (json!({ "command": "a", "url": "https://a" }), "both"),
+            (json!({ "command": "a", "args": "b" }), "no list"),
+            (json!({ "command": "a", "args": [{}] }), "no text"),
+            (json!({ "command": "a", "env": ["A=b"] }), "no object"),
+            (json!({ "url": "ftp://a" }), "http or https"),
+            (json!({ "url": "https://a", "type": "sse" }), "HTTP+SSE"),
+            (json!({ "url": "https://a", "type": "ws" }), "\"ws\""),
+        ] {
+            let (result, _) = of(server.clone());
+            assert!(result.as_ref().is_err_and(|reason| reason.contains(why)), "{server}: {result:?}");
+        }
+    }
+
+    #[test]
+    fn keys_that_are_not_known_are_told_with_what_talon_has_instead() {
+        let (server, notes) =
+            of(json!({ "command": "a", "autoApprove": ["x"], "description": "d", "quux": 1 }));
+        assert!(server.is_ok());
+        assert_eq!(notes.len(), 2, "{notes:?}");
+        let told = |note: &String| note.contains("autoApprove") && note.contains("--allow");
+        assert!(notes.iter().any(told), "{notes:?}");
+    }
+}

@@ -1,0 +1,114 @@
+//! `talon plugin approve`.
+
+use std::collections::HashMap;
+use std::io::{BufRead, IsTerminal, Read};
+
+use clap::Args;
+use talon_plugin::PLUGIN_TEXTS;
+use talon_proto::host::{ApproveRequest, ApproveResponse, GetPluginRequest, GetPluginResponse};
+use talon_sanitize::inert;
+
+use super::super::client::Client;
+use super::super::failure::Failure;
+use super::super::output::{Out, shown};
+use super::super::{Global, json};
+use super::show;
+use crate::exit;
+
+/// More than any answer to a question of yes or no.
+const MAX_ANSWER_BYTES: u64 = 80;
+
+/// Approve what a plugin's actions declare now, after they changed.
+///
+/// What a plugin declares first is approved as it is. An action that is new later, or says something else than it did, is
+/// told, and with `changed_tools: block` refused until it is approved; `talon plugin show` marks it. What it says now is shown
+/// first, and nothing else is approved: look at it, because its description is what a model will read.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  talon plugin show web-tools
+  talon plugin approve web-tools
+  talon plugin approve web-tools fetch search")]
+pub(in crate::cli) struct ApproveArgs {
+    /// The plugin's name.
+    #[arg(value_name = "PLUGIN")]
+    name: String,
+    /// Only these actions; without any, all that changed. What the plugin says of itself is the action `(plugin)`.
+    #[arg(value_name = "ACTION")]
+    actions: Vec<String>,
+    /// Do not ask. Nobody is asked anyway where there is no terminal to ask on.
+    #[arg(long)]
+    yes: bool,
+}
+
+impl ApproveArgs {
+    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        let mut client = Client::connect(global).await?;
+        let asked = GetPluginRequest { name: self.name.clone(), for_model: false };
+        let seen =
+            client.host.get_plugin(asked).await.map_err(|status| client.failure(&status))?.into_inner();
+        let digests = self.shown(&seen, out);
+        let nothing = digests.is_empty() && seen.capabilities.is_some();
+        if !digests.values().all(String::is_empty) && !self.is_confirmed(out)? {
+            out.say("nothing was changed");
+            return Ok(exit::OK);
+        }
+        let response = if nothing {
+            // What changes only now was not seen.
+            ApproveResponse { plugin: seen.plugin, approved: Vec::new() }
+        } else {
+            let request = ApproveRequest { name: self.name, actions: self.actions, digests };
+            client.host.approve(request).await.map_err(|status| client.failure(&status))?.into_inner()
+        };
+        if out.is_json() {
+            let plugin = response.plugin.as_ref().map(json::plugin);
+            out.json(&serde_json::json!({ "plugin": plugin, "approved": response.approved }));
+        } else if let Some(plugin) = response.plugin {
+            let what = match response.approved.as_slice() {
+                [] => "nothing of that had changed".into(),
+                approved => inert!("approved {}", shown(approved.join(", "))),
+            };
+            let left = match plugin.changed_actions.len() {
+                0 => "".into(),
+                left => inert!("; {} more changed actions are not approved", left),
+            };
+            out.line(inert!("{}: {}{}", shown(&plugin.name), what, left));
+        }
+        Ok(exit::OK)
+    }
+
+    /// Shows the changed actions that are asked for; their digests, and an empty one for an action that had not changed, which
+    /// is the digest of nothing.
+    fn shown(&self, seen: &GetPluginResponse, out: &mut Out) -> HashMap<String, String> {
+        let mut digests = seen.declaration_digests.clone();
+        if !self.actions.is_empty() {
+            digests.retain(|action, _| self.actions.contains(action));
+        }
+        if let Some(capabilities) = seen.capabilities.as_ref().filter(|_| !out.is_json()) {
+            let mut capabilities = capabilities.clone();
+            if digests.contains_key(PLUGIN_TEXTS) {
+                show::texts(&capabilities, out);
+            }
+            capabilities.actions.retain(|action| digests.contains_key(&action.name));
+            let changed: Vec<String> = digests.keys().cloned().collect();
+            show::actions(&capabilities, &changed, out);
+        }
+        for action in &self.actions {
+            digests.entry(action.clone()).or_default();
+        }
+        digests
+    }
+
+    fn is_confirmed(&self, out: &mut Out) -> Result<bool, Failure> {
+        if self.yes || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+            return Ok(true);
+        }
+        out.say(inert!("Approve that of {}? [y/N]", shown(&self.name)));
+        let mut answer = String::new();
+        std::io::stdin()
+            .lock()
+            .take(MAX_ANSWER_BYTES)
+            .read_line(&mut answer)
+            .map_err(|error| Failure::failed(format!("cannot read the answer: {error}")))?;
+        Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    }
+}
