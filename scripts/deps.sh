@@ -29,11 +29,18 @@ if [ "$1" = test ]; then
   # gRPC works with, the one that knows `optional`.
   [ -d /usr/share/gocode/src/google.golang.org/grpc ] || missing="$missing golang-google-grpc-dev"
   [ -d /usr/share/gocode/src/google.golang.org/protobuf ] || missing="$missing golang-github-golang-protobuf-1-5-dev"
+  # HashiCorp's own library, for the tests of programs that it serves, and what compiles their messages.
+  [ -d /usr/share/gocode/src/github.com/hashicorp/go-plugin ] || missing="$missing golang-github-hashicorp-go-plugin-dev"
+  need protoc protobuf-compiler
   need protoc-gen-go protoc-gen-go
   need protoc-gen-go-grpc protoc-gen-go-grpc
   # The example counter-node: its packages. Several hundred small Debian packages, which take a minute or two.
   need npm npm
   need /usr/bin/java default-jre-headless
+  # The MCP server for git runs it.
+  need /usr/bin/git git
+  # The plugin that was written from docs/protocol.md alone: HTTP/2 in Perl, and no gRPC.
+  ls /usr/share/perl5/Protocol/HTTP2/Server.pm >/dev/null 2>&1 || missing="$missing libprotocol-http2-perl"
   # PyInstaller packs the interpreter's shared library, which it looks into with objdump.
   ls /usr/lib/*/libpython3.*.so.1.0 >/dev/null 2>&1 || missing="$missing libpython3-dev"
   need objdump binutils
@@ -64,6 +71,36 @@ if [ "$1" = test ] && [ "$(cat "$packer/.stamp" 2>/dev/null || true)" != "$packe
   /usr/bin/python3 -m venv "$packer"
   "$packer/bin/pip" install --quiet --disable-pip-version-check "pyinstaller==$packer_version"
   echo "$packer_version" >"$packer/.stamp"
+fi
+
+# MCP servers and clients by other people, at the versions that the files in tests/mcp say. A stamp in each directory
+# says what it was made from, so that the second time costs nothing. No package's own scripts are run.
+mcp=target/mcp
+node_packages() { # directory below tests/mcp, what is in it
+  made_of=$(cksum <"tests/mcp/$1/package-lock.json")
+  [ "$(cat "$mcp/$1/.stamp" 2>/dev/null || true)" = "$made_of" ] && return
+  echo "Installing $2 for the tests (npm) …"
+  rm -rf "${mcp:?}/$1"
+  mkdir -p "$mcp/$1"
+  cp "tests/mcp/$1/package.json" "tests/mcp/$1/package-lock.json" "$mcp/$1/"
+  (cd "$mcp/$1" && npm ci --silent --ignore-scripts --no-audit --no-fund)
+  echo "$made_of" >"$mcp/$1/.stamp"
+}
+if [ "$1" = test ]; then
+  node_packages node "two MCP servers"
+  node_packages conformance "the MCP conformance suite"
+  node_packages node22 "Node 22, which that suite needs"
+  # The package is named after the machine; the tests look in one place.
+  mkdir -p "$mcp/node22/bin"
+  (cd "$mcp/node22/bin" && ln -sf ../node_modules/node-linux-*/bin/node node)
+  made_of=$(cksum <tests/mcp/requirements.txt)
+  if [ "$(cat "$mcp/python/.stamp" 2>/dev/null || true)" != "$made_of" ]; then
+    echo "Installing two MCP servers and the official client for the tests (PyPI) …"
+    rm -rf "$mcp/python"
+    /usr/bin/python3 -m venv "$mcp/python"
+    "$mcp/python/bin/pip" install --quiet --disable-pip-version-check --no-deps -r tests/mcp/requirements.txt
+    echo "$made_of" >"$mcp/python/.stamp"
+  fi
 fi
 
 if ! command -v cargo >/dev/null 2>&1; then

@@ -5,8 +5,6 @@ set -eu
 cd "$(dirname "$0")/.."
 profile=${1:-debug}
 out=target/plugins
-plugin_proto=opentalon/plugin/v1/plugin.proto
-state_proto=talon/state/v1/state.proto
 mkdir -p "$out"
 
 for name in hello code-search web-fetch notes; do
@@ -27,41 +25,50 @@ current() {
 python=/usr/bin/python3
 [ -x "$python" ] || python=$(command -v python3)
 venv=target/python
-requirements=plugins-examples/csv-query/requirements.txt
+sdk=plugins-examples/python
+
+# everything_in DIR: a digest of all files below it.
+everything_in() {
+  find "$1" -name __pycache__ -prune -o -type f -print0 | sort -z | xargs -0 cksum | cksum
+}
 
 python_environment() {
-  made_of=$(cksum <"$requirements")
+  made_of=$(cat "$sdk/pyproject.toml" "$sdk/requirements.txt" | cksum)
   current "$venv" "$made_of" && return
   echo "Making a virtual environment for the plugins in Python (PyPI: grpcio) …"
   rm -rf "$venv"
   "$python" -m venv "$venv"
-  "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$requirements"
+  # With what makes the messages, for the test that they are fresh; no plugin ships it.
+  tools=$(sed -n 's/^generate = \["\(.*\)"\]$/\1/p' "$sdk/pyproject.toml")
+  "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$sdk/requirements.txt" "$tools" setuptools
   echo "$made_of" >"$venv/.stamp"
 }
 
-# python_plugin NAME PROTO …
+# python_plugin NAME DIRECTORY
 python_plugin() {
-  name=$1
-  shift
-  dir=$out/$name
-  stamp=$(cd proto && cat "../$requirements" "$@" | cksum)
+  dir=$out/$1
+  from=plugins-examples/$2
+  python_environment
+  stamp=$(cat "$venv/.stamp")
   if ! current "$dir" "$stamp"; then
-    python_environment
     rm -rf "$dir"
     mkdir -p "$dir"
     cp -R "$venv" "$dir/venv"
-    "$dir/venv/bin/python" -m grpc_tools.protoc -I proto --python_out="$dir" --grpc_python_out="$dir" "$@"
-    # The compiler has done its work, and a plugin that ships less is checked faster.
+    # What installs has done its work, and a plugin that ships less is checked faster.
     "$dir/venv/bin/python" -m pip uninstall --quiet --yes grpcio-tools setuptools pip >/dev/null 2>&1 || true
     find "$dir/venv" -name __pycache__ -type d -prune -exec rm -rf {} +
     echo "$stamp" >"$dir/.stamp"
   fi
-  cp "plugins-examples/$name/main.py" "plugins-examples/$name/plugin.yaml" "$dir/"
+  rm -rf "$dir/talon_plugin"
+  cp -R "$sdk/talon_plugin" "$dir/"
+  find "$dir/talon_plugin" -name __pycache__ -type d -prune -exec rm -rf {} +
+  cp "$from"/*.py "$from/plugin.yaml" "$dir/"
 }
 
-python_plugin csv-query "$plugin_proto"
+python_plugin csv-query csv-query
 cp -R plugins-examples/csv-query/data "$out/csv-query/"
-python_plugin counter-py "$plugin_proto" "$state_proto"
+python_plugin counter-py counter-py
+python_plugin hello-py python/hello
 
 # lacks NAME PROGRAM …: whether a program is missing that the plugin is made with; then it is left out.
 lacks() {
@@ -78,45 +85,66 @@ lacks() {
 
 # Go, with the libraries that Debian packages: nothing is downloaded, so there are no modules.
 gocode=/usr/share/gocode
-if ! lacks counter-go go protoc protoc-gen-go protoc-gen-go-grpc \
-  "$gocode/src/google.golang.org/grpc" "$gocode/src/google.golang.org/protobuf"; then
-  dir=$out/counter-go
-  stamp=$(cat plugins-examples/counter-go/*.go "proto/$plugin_proto" "proto/$state_proto" | cksum; go version)
+
+# go_plugin NAME DIRECTORY
+go_plugin() {
+  dir=$out/$1
+  from=plugins-examples/$2
+  stamp=$(everything_in "$from"; everything_in plugins-examples/go/talonplugin; go version)
   if ! current "$dir" "$stamp"; then
-    echo "counter-go: building it …"
-    messages=target/go/src
-    rm -rf "$dir" "$messages"
-    mkdir -p "$dir" "$messages"
-    packages="M$plugin_proto=talon/example/plugin,M$state_proto=talon/example/state"
-    for proto in "$plugin_proto" "$state_proto"; do
-      protoc -I proto --go_out="$packages:$messages" --go-grpc_out="$packages:$messages" "$proto"
-    done
+    echo "$1: building it …"
+    rm -rf "$dir" target/go/src
+    mkdir -p "$dir" target/go/src
+    cp -R plugins-examples/go/talonplugin target/go/src/
     root=$PWD
-    (cd plugins-examples/counter-go && GO111MODULE=off CGO_ENABLED=0 GOFLAGS='' GOCACHE="$root/target/go/cache" \
-      GOPATH="$root/target/go:$gocode" go build -trimpath -ldflags='-s -w' -o "$root/$dir/counter-go")
+    (cd "$from" && GO111MODULE=off CGO_ENABLED=0 GOFLAGS='' GOCACHE="$root/target/go/cache" \
+      GOPATH="$root/target/go:$gocode" go build -trimpath -ldflags='-s -w' -o "$root/$dir/$1")
     echo "$stamp" >"$dir/.stamp"
   fi
-  cp plugins-examples/counter-go/plugin.yaml "$dir/"
+  cp "$from/plugin.yaml" "$dir/"
+}
+
+if ! lacks "counter-go, hello-go" go "$gocode/src/google.golang.org/grpc" "$gocode/src/google.golang.org/protobuf" \
+  "$gocode/src/github.com/hashicorp/go-plugin"; then
+  go_plugin counter-go counter-go
+  go_plugin hello-go go/hello
 fi
 
-# Node, with the packages that its lock file names.
-if ! lacks counter-node /usr/bin/node npm; then
-  from=plugins-examples/counter-node
-  dir=$out/counter-node
-  stamp=$(cat "$from/package-lock.json" "proto/$plugin_proto" "proto/$state_proto" | cksum)
+# Node, with the packages that the lock file names: they are got once, and each plugin has a copy.
+node_sdk=plugins-examples/node
+packages=target/node
+
+node_packages() {
+  made_of=$(cat "$node_sdk/package.json" "$node_sdk/package-lock.json" | cksum)
+  current "$packages" "$made_of" && return
+  echo "Getting the packages of the plugins in Node (npm: @grpc/grpc-js) …"
+  rm -rf "$packages"
+  mkdir -p "$packages"
+  cp "$node_sdk/package.json" "$node_sdk/package-lock.json" "$packages/"
+  (cd "$packages" && npm ci --silent --ignore-scripts --no-audit --no-fund)
+  # What is for editors and debuggers stays behind, as with Python.
+  find "$packages/node_modules" -type f \( -name '*.map' -o -name '*.ts' -o -name '*.md' \) -exec rm {} +
+  echo "$made_of" >"$packages/.stamp"
+}
+
+# node_plugin NAME DIRECTORY
+node_plugin() {
+  dir=$out/$1
+  from=plugins-examples/$2
+  node_packages
+  stamp=$(cat "$packages/.stamp")
   if ! current "$dir" "$stamp"; then
-    echo "counter-node: getting its packages (npm: @grpc/grpc-js) …"
     rm -rf "$dir"
     mkdir -p "$dir"
-    cp "$from/package.json" "$from/package-lock.json" "$dir/"
-    (cd "$dir" && npm ci --silent --ignore-scripts --no-audit --no-fund)
-    # What is for editors and debuggers stays behind, as with Python.
-    find "$dir/node_modules" -type f \( -name '*.map' -o -name '*.ts' -o -name '*.md' \) -exec rm {} +
-    for proto in "$plugin_proto" "$state_proto"; do
-      mkdir -p "$dir/proto/${proto%/*}"
-      cp "proto/$proto" "$dir/proto/$proto"
-    done
+    cp -R "$packages/node_modules" "$packages/package.json" "$dir/"
     echo "$stamp" >"$dir/.stamp"
   fi
+  rm -rf "$dir/talon-plugin"
+  cp -R "$node_sdk/talon-plugin" "$dir/"
   cp "$from"/*.js "$from/plugin.yaml" "$dir/"
+}
+
+if ! lacks "counter-node, hello-node" /usr/bin/node npm; then
+  node_plugin counter-node counter-node
+  node_plugin hello-node node/hello
 fi

@@ -1,7 +1,7 @@
 //! The lies that are told before the first call.
 
 use std::io::Write;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -13,6 +13,12 @@ use crate::{Dialect, Options};
 
 /// Longer than any test's `start_timeout`.
 const LATE: Duration = Duration::from_secs(20);
+
+/// What a host sets.
+const COOKIE: (&str, &str) = ("TALON_PLUGIN_MAGIC_COOKIE", "d3a7c1f0-talon-plugin");
+
+/// How many lines a flood has: more than are read at once.
+const FLOOD_LINES: usize = 20_000;
 
 /// What goes wrong while it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -93,10 +99,26 @@ pub(crate) enum StartLie {
     Unhealthy,
     /// Leaves a child in its process group that holds its pipes, and exits when asked to.
     Grandchild,
+    /// Shakes hands without the magic cookie, too.
+    NoCookie,
+    /// Speaks whatever version it is offered.
+    AnyVersion,
+    /// Opens its socket to everybody.
+    OpenSocket,
+    /// Prints 20,000 lines once it listens.
+    Floods,
+    /// Cannot do without writing out whole file systems, which only some profiles let it.
+    Syncs,
 }
 
 /// Makes the socket and prints the line, or lies. `None`: there is nothing to serve, and it stays alive.
 pub(crate) async fn shake(options: &Options) -> anyhow::Result<Option<UnixListener>> {
+    let started_by_a_host = std::env::var_os(COOKIE.0).is_some_and(|value| value == COOKIE.1);
+    anyhow::ensure!(
+        started_by_a_host || options.lie == StartLie::NoCookie,
+        "this program is started by a host: {} is not set",
+        COOKIE.0
+    );
     let directory = std::env::var_os("PLUGIN_UNIX_SOCKET_DIR")
         .or_else(|| std::env::var_os("TMPDIR"))
         .map(PathBuf::from)
@@ -159,11 +181,20 @@ pub(crate) async fn shake(options: &Options) -> anyhow::Result<Option<UnixListen
             return Ok(Some(listener));
         }
         StartLie::Late => tokio::time::sleep(LATE).await,
+        StartLie::Syncs => nix::unistd::syncfs(std::fs::File::open(&directory)?)
+            .context("it may not write out a file system")?,
         _ => {}
     }
     let listener = UnixListener::bind(&socket)?;
+    if options.lie == StartLie::OpenSocket {
+        std::fs::set_permissions(&socket, std::fs::Permissions::from_mode(0o777))?;
+    }
+    let version = match (options.lie, std::env::var("PLUGIN_PROTOCOL_VERSIONS")) {
+        (StartLie::AnyVersion, Ok(offered)) => offered,
+        _ => "1".to_owned(),
+    };
     say(&match options.dialect {
-        Dialect::GoPlugin => format!("1|1|unix|{address}|grpc\n"),
+        Dialect::GoPlugin => format!("1|{version}|unix|{address}|grpc\n"),
         Dialect::Opentalon => format!("1|unix|{address}\n"),
     })?;
     match options.lie {
@@ -183,6 +214,14 @@ pub(crate) async fn shake(options: &Options) -> anyhow::Result<Option<UnixListen
             std::future::pending().await
         }
         StartLie::ExitAfter => std::process::exit(4),
+        StartLie::Floods => {
+            let mut stderr = std::io::BufWriter::new(std::io::stderr());
+            for line in 0..FLOOD_LINES {
+                writeln!(stderr, "line {line} of very many")?;
+            }
+            stderr.flush()?;
+            Ok(Some(listener))
+        }
         StartLie::Grandchild => {
             std::process::Command::new("sleep").arg("1000").spawn()?;
             Ok(Some(listener))

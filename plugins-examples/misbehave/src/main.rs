@@ -10,6 +10,7 @@ mod late;
 mod reply;
 mod serve;
 mod state;
+mod wrong;
 
 use clap::{Parser, ValueEnum};
 
@@ -36,6 +37,9 @@ struct Options {
     /// Where a text stands that is meant for the terminal, the page or the model of whoever reads it.
     #[arg(long, value_enum)]
     hostile: Option<hostile::Hostile>,
+    /// What goes wrong whatever is called.
+    #[arg(long, value_enum)]
+    wrong: Option<wrong::Wrong>,
     /// Survives SIGTERM and SIGINT.
     #[arg(long)]
     ignore_signals: bool,

@@ -28,6 +28,7 @@ pub(crate) enum Reply {
 pub(crate) struct Shared {
     pub(crate) options: Options,
     pub(crate) calls: AtomicU64,
+    pub(crate) declared: AtomicU64,
     pub(crate) one_at_a_time: Mutex<()>,
     pub(crate) late: Late,
 }

@@ -13,13 +13,14 @@ use http_body_util::{BodyExt, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use prost::Message;
-use talon_proto::plugin::ToolCallRequest;
+use talon_proto::plugin::{PluginInitRequest, ToolCallRequest};
 use tokio::net::UnixListener;
 use tokio::sync::Mutex;
 
 use crate::handshake::StartLie;
 use crate::late::Late;
 use crate::reply::{Reply, Shared};
+use crate::wrong::{self, Wrong};
 use crate::{Options, actions, hostile};
 
 type Body = StreamBody<Pin<Box<dyn Stream<Item = Result<Frame<Bytes>, Infallible>> + Send>>>;
@@ -28,6 +29,7 @@ pub(crate) async fn serve(listener: UnixListener, options: Options) -> anyhow::R
     let shared = Arc::new(Shared {
         options,
         calls: AtomicU64::new(0),
+        declared: AtomicU64::new(0),
         one_at_a_time: Mutex::new(()),
         late: Late::default(),
     });
@@ -123,6 +125,12 @@ fn unimplemented_rpc(path: &str) -> Reply {
     Reply::Status { code: 12, message: format!("no such method {path}") }
 }
 
+/// Whether a health check is about the service that go-plugin asks for, or about the whole server: the request's one field is
+/// the service's name.
+fn is_ours(message: &[u8]) -> bool {
+    message.is_empty() || message.get(2..) == Some(talon_proto::HEALTH_SERVICE.as_bytes())
+}
+
 async fn route(shared: &Arc<Shared>, path: &str, message: Bytes, time: Option<Duration>) -> Reply {
     let options = &shared.options;
     if let Some(reply) = hostile::reply(options, path) {
@@ -134,11 +142,19 @@ async fn route(shared: &Arc<Shared>, path: &str, message: Bytes, time: Option<Du
             StartLie::InitFails => {
                 Reply::Status { code: 3, message: "configure: the setting root is missing".into() }
             }
-            _ => Reply::Message(Bytes::new()),
+            _ => {
+                let config = PluginInitRequest::decode(message).unwrap_or_default().config_json;
+                wrong::init(options.wrong, &config);
+                Reply::Message(Bytes::new())
+            }
         },
         "/opentalon.plugin.v1.PluginService/Capabilities" => match options.lie {
             StartLie::CapabilitiesHang => Reply::Never,
-            _ => Reply::Message(actions::capabilities(options).encode_to_vec().into()),
+            _ => {
+                let mut declared = actions::capabilities(options);
+                wrong::declare(shared, &mut declared);
+                Reply::Message(declared.encode_to_vec().into())
+            }
         },
         "/opentalon.plugin.v1.PluginService/RefreshCapabilities" if !options.minimal => {
             let mut capabilities = actions::capabilities(options);
@@ -149,7 +165,10 @@ async fn route(shared: &Arc<Shared>, path: &str, message: Bytes, time: Option<Du
         "/opentalon.plugin.v1.PluginService/Execute" => {
             shared.calls.fetch_add(1, Ordering::Relaxed);
             match ToolCallRequest::decode(message) {
-                Ok(call) => actions::execute(shared, call, time).await,
+                Ok(call) => match wrong::execute(shared, &call, time).await {
+                    Some(reply) => reply,
+                    None => actions::execute(shared, call, time).await,
+                },
                 Err(error) => Reply::Status { code: 13, message: error.to_string() },
             }
         }
@@ -159,8 +178,14 @@ async fn route(shared: &Arc<Shared>, path: &str, message: Bytes, time: Option<Du
             StartLie::Unhealthy if shared.calls.load(Ordering::Relaxed) > 0 => {
                 Reply::Message(Bytes::from_static(&[0x08, 0x02]))
             }
-            _ => Reply::Message(Bytes::from_static(&[0x08, 0x01])),
+            _ if is_ours(&message) || options.wrong == Some(Wrong::HealthForAnybody) => {
+                Reply::Message(Bytes::from_static(&[0x08, 0x01]))
+            }
+            _ => Reply::Status { code: 5, message: "there is no such service".into() },
         },
+        "/plugin.GRPCController/Shutdown" if options.wrong == Some(Wrong::ShutdownIgnored) => {
+            Reply::Message(Bytes::new())
+        }
         "/plugin.GRPCController/Shutdown" if !options.minimal && !options.ignore_signals => {
             std::process::exit(0)
         }

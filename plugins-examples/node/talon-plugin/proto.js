@@ -8,5 +8,5 @@ const loader = require('@grpc/proto-loader');
 // sent, except for fields that are declared `optional`: those are missing then.
 exports.load = (file) =>
   grpc.loadPackageDefinition(
-    loader.loadSync(file, { keepCase: true, defaults: true, includeDirs: [path.join(__dirname, 'proto')] }),
+    loader.loadSync(file, { keepCase: true, defaults: true, longs: Number, includeDirs: [path.join(__dirname, 'proto')] }),
   );

@@ -1,0 +1,191 @@
+package talonplugin
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"talonplugin/statepb"
+)
+
+type point struct {
+	X int `json:"x"`
+}
+
+type everything struct {
+	Text  string            `json:"text" help:"A text."`
+	Count uint8             `json:"count" schema:"{\"minimum\": 1}"`
+	Ratio *float64          `json:"ratio"`
+	Loud  bool              `json:"loud,omitempty"`
+	Tags  []string          `json:"tags,omitempty"`
+	Marks map[string]int    `json:"marks,omitempty"`
+	Mode  string            `json:"mode,omitempty" enum:"fast,slow"`
+	Point *point            `json:"point"`
+	none  map[string]string //nolint
+}
+
+func made() *Plugin {
+	plugin := New("tests", "Of the tests.")
+	Add(plugin, "everything", "Takes everything.", func(_ *Call, args everything) (interface{}, error) {
+		return args, nil
+	}, Destructive, UserOnly)
+	Add(plugin, "who", "Looks at its call.", func(call *Call, _ struct{}) (interface{}, error) {
+		_, err := call.State()
+		return Output{call.Injected["session_id"], err.Error()}, nil
+	}, Inject("session_id"))
+	Add(plugin, "fails", "Has a defect.", func(*Call, struct{}) (interface{}, error) {
+		return nil, errors.New("a secret of mine")
+	})
+	Add(plugin, "panics", "Has a worse one.", func(*Call, struct{}) (interface{}, error) { panic("a secret of mine") })
+	return plugin
+}
+
+func call(action string, args map[string]string) (content, refused string) {
+	answer := made().Call(NewCall(args), action)
+	return answer.Content, answer.Error
+}
+
+func TestAStructBecomesParameters(t *testing.T) {
+	action := made().Capabilities().Actions[0]
+	if !action.GetDestructive() || !action.UserOnly || action.ReadOnly {
+		t.Fatal(action)
+	}
+	seen := map[string]string{}
+	for _, parameter := range action.Parameters {
+		needed := ""
+		if parameter.Required {
+			needed = "!"
+		}
+		seen[parameter.Name] = parameter.Type + needed + parameter.Schema
+	}
+	for name, wanted := range map[string]string{
+		"text": "string!", "count": `integer!{"minimum":1,"type":"integer"}`, "ratio": "number", "loud": "boolean",
+		"tags": "array", "marks": "object", "mode": `string{"enum":["fast","slow"],"type":"string"}`, "point": "object",
+	} {
+		if seen[name] != wanted {
+			t.Errorf("%s: %s", name, seen[name])
+		}
+	}
+	if len(seen) != 8 {
+		t.Fatal(seen)
+	}
+}
+
+func TestTextsBecomeValues(t *testing.T) {
+	content, refused := call("everything", map[string]string{
+		"text": "5", "count": "2", "ratio": "0.5", "loud": "true", "tags": `["a<b"]`, "marks": `{"a":1}`, "mode": "slow", "point": `{"x":1}`,
+	})
+	wanted := `{"text":"5","count":2,"ratio":0.5,"loud":true,"tags":["a<b"],"marks":{"a":1},"mode":"slow","point":{"x":1}}`
+	if content != wanted || refused != "" {
+		t.Fatal(content, refused)
+	}
+}
+
+func TestWhatDoesNotFitIsTold(t *testing.T) {
+	for _, row := range []struct{ name, text, says string }{
+		{"shout", "x", `unknown argument "shout"; everything takes count, loud`},
+		{"count", "many", `argument "count": expected an integer, got "many"`},
+		{"count", "256", `argument "count": expected an integer`},
+		{"count", "null", `argument "count": expected an integer`},
+		{"count", "1 2", `argument "count": expected an integer`},
+		{"loud", "yes", `argument "loud": expected a boolean`},
+		{"tags", "[1]", `argument "tags": expected an array`},
+		{"tags", strings.Repeat("[", 100_000), `argument "tags": expected an array`},
+		{"mode", "odd", `argument "mode": expected one of fast, slow, got "odd"`},
+		{"point", `{"y":1}`, `argument "point": expected an object`},
+	} {
+		args := map[string]string{"text": "a", "count": "1"}
+		args[row.name] = row.text
+		if _, refused := call("everything", args); !strings.HasPrefix(refused, row.says) || len(refused) > 300 {
+			t.Errorf("%s=%.20s: %s", row.name, row.text, refused)
+		}
+	}
+	if _, refused := call("everything", nil); refused != `argument "text" is missing` {
+		t.Error(refused)
+	}
+	if _, refused := call("nothing", nil); refused != `no action "nothing"; there are everything, who, fails, panics` {
+		t.Error(refused)
+	}
+}
+
+func TestACallKnowsOfItselfAndADefectIsNotTold(t *testing.T) {
+	if content, _ := call("who", map[string]string{"session_id": "s1"}); content != "s1" {
+		t.Error(content)
+	}
+	for _, action := range []string{"fails", "panics"} {
+		if _, refused := call(action, nil); refused != action+" failed; the plugin's log says why" {
+			t.Error(refused)
+		}
+	}
+}
+
+func TestSettingsAreReadOrRefused(t *testing.T) {
+	plugin := made()
+	if err := plugin.Configure(`{"loud":true}`); err == nil || err.Error() != "this plugin takes no config; remove loud" {
+		t.Error(err)
+	}
+	word := ""
+	Settings(plugin, func(config struct {
+		Word string `json:"word"`
+	}) error {
+		word = config.Word
+		return nil
+	})
+	if err := plugin.Configure(`{"word":"hi"}`); err != nil || word != "hi" {
+		t.Error(err, word)
+	}
+	if err := plugin.Configure(`{"wrod":"hi"}`); err == nil || !strings.Contains(err.Error(), "wrod") {
+		t.Error(err)
+	}
+}
+
+func TestAMistakeInADeclarationIsFoundAtTheStart(t *testing.T) {
+	type odd struct{ C chan int }
+	for name, add := range map[string]func(*Plugin){
+		"name":   func(p *Plugin) { Add(p, "no name", "", func(*Call, struct{}) (interface{}, error) { return nil, nil }) },
+		"twice":  func(p *Plugin) { Add(p, "who", "", func(*Call, struct{}) (interface{}, error) { return nil, nil }) },
+		"type":   func(p *Plugin) { Add(p, "odd", "", func(*Call, odd) (interface{}, error) { return nil, nil }) },
+		"struct": func(p *Plugin) { Add(p, "odd", "", func(*Call, string) (interface{}, error) { return nil, nil }) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s was taken", name)
+				}
+			}()
+			add(made())
+		}()
+	}
+}
+
+func TestFailuresOfTheStateHaveTypes(t *testing.T) {
+	full, err := status.New(codes.ResourceExhausted, "full").WithDetails(
+		&statepb.QuotaExceeded{Resource: "bytes", Used: 90, Limit: 100, Wanted: 120})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var quota *QuotaExceeded
+	var refused *Refusal
+	if told := told(full.Err()); !errors.As(told, &quota) || quota.Limit != 100 || !errors.As(told, &refused) {
+		t.Error(told)
+	}
+	for _, code := range []codes.Code{codes.Unavailable, codes.DeadlineExceeded, codes.ResourceExhausted} {
+		if told(status.Error(code, "")) != ErrUnavailable {
+			t.Error(code)
+		}
+	}
+	if told(nil) != nil {
+		t.Error("no error became one")
+	}
+}
+
+func TestLargeDataIsNotSaidTwice(t *testing.T) {
+	text, err := toJSON(strings.Repeat("x", 1000))
+	if err != nil || !json.Valid([]byte(text)) || len(digest(text)) > 100 {
+		t.Error(err, digest(text))
+	}
+}

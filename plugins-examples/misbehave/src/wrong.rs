@@ -1,0 +1,177 @@
+//! What goes wrong with whatever is called: the lies that the conformance kit is tried with, one for each check that no other
+//! lie fails.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use clap::ValueEnum;
+use prost::Message;
+use talon_proto::plugin::{Parameter, PluginCapabilities, ToolCallRequest, ToolResultResponse};
+
+use crate::reply::{Reply, Shared};
+
+/// What goes wrong whatever is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Wrong {
+    /// Says SERVING of every service that it is asked for.
+    HealthForAnybody,
+    /// Dies of Init without settings.
+    EmptyConfigDies,
+    /// Dies of a setting that it does not know.
+    UnknownKeyDies,
+    /// Declares a schema that is no JSON.
+    BrokenSchema,
+    /// Declares a type that nobody knows.
+    OddType,
+    /// Declares a description that is longer than hosts take.
+    LongDescription,
+    /// Describes itself differently each time.
+    Fickle,
+    /// Answers good calls under another id.
+    AnotherId,
+    /// Answers good calls with bytes that are no message.
+    Garbage,
+    /// Answers good calls with structured content that is no JSON.
+    BrokenStructure,
+    /// Answers an unknown action as if it had it.
+    UnknownActionWorks,
+    /// Answers an unknown action with a gRPC error.
+    UnknownActionFaults,
+    /// Dies where a required argument is missing.
+    MissingArgumentDies,
+    /// Answers an argument that it did not declare with a gRPC error.
+    UnknownArgumentFaults,
+    /// Dies of a NUL.
+    HostileArgumentDies,
+    /// Answers calls that come at once under the id of the last.
+    MixedIds,
+    /// Dies when a call is given up.
+    CancelledDies,
+    /// Answers nothing any more once a short deadline has passed.
+    DeadlineBlocks,
+    /// Goes on with a call whose short deadline has passed.
+    DeadlineIgnored,
+    /// Answers good calls with 100 KiB, whatever limit was announced.
+    LargeAnswers,
+    /// Agrees to end, and does not.
+    ShutdownIgnored,
+}
+
+/// Longer than any description may be.
+const LONG_DESCRIPTION_BYTES: usize = 20 << 10;
+/// More than the smallest limit that can be announced.
+const LARGE_ANSWER_BYTES: usize = 100 << 10;
+/// Shorter than any deadline but those that are meant to pass.
+const SHORT: Duration = Duration::from_secs(1);
+/// How long a call takes that others can catch up with.
+const WORK: Duration = Duration::from_millis(100);
+
+/// The id of the call that came last.
+static LAST_ID: Mutex<String> = Mutex::new(String::new());
+
+/// What Init brings with these settings, if that is wrong.
+pub(crate) fn init(wrong: Option<Wrong>, config_json: &str) {
+    let dies = match wrong {
+        Some(Wrong::EmptyConfigDies) => config_json == "{}",
+        Some(Wrong::UnknownKeyDies) => config_json.contains("unknown"),
+        _ => false,
+    };
+    if dies {
+        eprintln!("misbehave: I die of these settings");
+        std::process::exit(6);
+    }
+}
+
+/// Spoils what is declared.
+pub(crate) fn declare(shared: &Shared, declared: &mut PluginCapabilities) {
+    let parameter = |schema: &str, kind: &str| Parameter {
+        name: "odd".to_owned(),
+        r#type: kind.to_owned(),
+        schema: schema.to_owned(),
+        ..Parameter::default()
+    };
+    let Some(last) = declared.actions.last_mut() else { return };
+    match shared.options.wrong {
+        Some(Wrong::BrokenSchema) => last.parameters.push(parameter("{\"type\": ", "string")),
+        Some(Wrong::OddType) => last.parameters.push(parameter("", "colour")),
+        Some(Wrong::LongDescription) => last.description = "long ".repeat(LONG_DESCRIPTION_BYTES / 5),
+        Some(Wrong::Fickle) => {
+            let count = shared.declared.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            declared.description = format!("asked {count} times so far");
+        }
+        _ => {}
+    }
+}
+
+/// The wrong answer to a call, if this one gets one.
+pub(crate) async fn execute(
+    shared: &Shared,
+    call: &ToolCallRequest,
+    time: Option<Duration>,
+) -> Option<Reply> {
+    let known = matches!(call.action.as_str(), "echo" | "need");
+    let good = call.action == "echo" || (known && call.args.contains_key("text"));
+    let answer = |id: &str, content: String| {
+        let answer = ToolResultResponse { call_id: id.to_owned(), content, ..Default::default() };
+        Some(Reply::Message(answer.encode_to_vec().into()))
+    };
+    let fault = |message: &str| Some(Reply::Status { code: 13, message: message.to_owned() });
+    let is_short = time.is_some_and(|time| time < SHORT);
+    match shared.options.wrong? {
+        Wrong::AnotherId if good => answer("another-call", "stolen".to_owned()),
+        Wrong::Garbage if good => Some(Reply::Message(Bytes::from_static(b"\xff\xff\xff\xff"))),
+        Wrong::BrokenStructure if good => {
+            let broken = ToolResultResponse {
+                call_id: call.id.clone(),
+                structured_content: "{\"a\":".to_owned(),
+                ..Default::default()
+            };
+            Some(Reply::Message(broken.encode_to_vec().into()))
+        }
+        Wrong::UnknownActionWorks if !known => answer(&call.id, "done".to_owned()),
+        Wrong::UnknownActionFaults if !known => fault("no such action"),
+        Wrong::MissingArgumentDies if call.action == "need" && !call.args.contains_key("text") => {
+            std::process::exit(7)
+        }
+        Wrong::UnknownArgumentFaults if known && call.args.keys().any(|key| key.contains("no_such")) => {
+            fault("no such argument")
+        }
+        Wrong::HostileArgumentDies if call.args.values().any(|value| value.contains('\0')) => {
+            std::process::exit(8)
+        }
+        Wrong::MixedIds if good => {
+            last_id().clone_from(&call.id);
+            tokio::time::sleep(WORK).await;
+            let id = last_id().clone();
+            answer(&id, "whose is it?".to_owned())
+        }
+        Wrong::CancelledDies if good => {
+            let dies = DiesWhenDropped;
+            tokio::time::sleep(WORK).await;
+            std::mem::forget(dies);
+            None
+        }
+        Wrong::DeadlineBlocks if is_short => {
+            tokio::time::sleep(time.unwrap_or_default()).await;
+            loop {
+                std::thread::park();
+            }
+        }
+        Wrong::DeadlineIgnored if is_short => Some(Reply::Never),
+        Wrong::LargeAnswers if good => answer(&call.id, "x".repeat(LARGE_ANSWER_BYTES)),
+        _ => None,
+    }
+}
+
+fn last_id() -> std::sync::MutexGuard<'static, String> {
+    LAST_ID.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct DiesWhenDropped;
+
+impl Drop for DiesWhenDropped {
+    fn drop(&mut self) {
+        std::process::exit(9);
+    }
+}

@@ -1,0 +1,85 @@
+// From declared parameters to what the host is told, and from the texts of a call to values.
+'use strict';
+
+const { ToolError } = require('./errors');
+
+// How much of an argument that does not fit is shown to the caller.
+const SHOWN_CHARS = 60;
+
+const fits = {
+  string: (value) => typeof value === 'string',
+  integer: Number.isInteger,
+  number: Number.isFinite,
+  boolean: (value) => typeof value === 'boolean',
+  array: Array.isArray,
+  object: (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+};
+const words = {
+  string: 'a text',
+  integer: 'an integer',
+  number: 'a number',
+  boolean: 'true or false',
+  array: 'an array as JSON text',
+  object: 'an object as JSON text',
+};
+
+// What the host is told of a tool's parameters; throws when they cannot be.
+exports.declare = (tool, parameters) =>
+  Object.entries(parameters).map(([name, { description = '', optional = false, default: otherwise, ...schema }]) => {
+    if (!Object.hasOwn(fits, schema.type)) {
+      throw new TypeError(`${tool}(${name}): type is one of ${Object.keys(fits).join(', ')}, not ${schema.type}`);
+    }
+    return {
+      name,
+      description,
+      type: schema.type,
+      required: !optional && otherwise === undefined,
+      schema: Object.keys(schema).length > 1 ? JSON.stringify(schema) : '',
+    };
+  });
+
+// The values of a call's arguments; a ToolError says what does not fit.
+exports.read = (tool, parameters, texts) => {
+  for (const name of Object.keys(texts)) {
+    if (!Object.hasOwn(parameters, name)) {
+      const takes = Object.keys(parameters).sort().join(', ') || 'no arguments';
+      throw new ToolError(`unknown argument ${shown(name)}; ${tool} takes ${takes}`);
+    }
+  }
+  const values = {};
+  for (const [name, declared] of Object.entries(parameters)) {
+    if (Object.hasOwn(texts, name)) values[name] = value(name, declared, texts[name]);
+    else if (declared.default !== undefined) values[name] = structuredClone(declared.default);
+    else if (!declared.optional) throw new ToolError(`argument '${name}' is missing`);
+  }
+  return values;
+};
+
+function value(name, declared, text) {
+  let read = text;
+  if (declared.type !== 'string') {
+    try {
+      read = JSON.parse(text);
+    } catch {
+      throw misfit(name, declared, text);
+    }
+  }
+  const { enum: choices, minimum = -Infinity, maximum = Infinity } = declared;
+  const good =
+    fits[declared.type](read) &&
+    (!choices || choices.includes(read)) &&
+    (typeof read !== 'number' || (read >= minimum && read <= maximum));
+  if (!good) throw misfit(name, declared, text);
+  return read;
+}
+
+function misfit(name, { type, enum: choices, minimum, maximum }, text) {
+  let wanted = choices ? `one of ${choices.join(', ')}` : words[type];
+  if (!choices && minimum !== undefined) wanted += ` from ${minimum}`;
+  if (!choices && maximum !== undefined) wanted += ` to ${maximum}`;
+  return new ToolError(`argument '${name}': expected ${wanted}, got ${shown(text)}`);
+}
+
+function shown(text) {
+  return JSON.stringify(text.length <= SHOWN_CHARS ? text : `${text.slice(0, SHOWN_CHARS)}…`);
+}

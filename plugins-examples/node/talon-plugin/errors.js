@@ -1,0 +1,28 @@
+'use strict';
+
+// The tool says no: an ordinary answer, whose text goes to the caller. Say what would work.
+class ToolError extends Error {}
+
+// The state cannot be used. A tool that lets one of these through answers with its text.
+class StateError extends ToolError {}
+
+class NotServed extends StateError {}
+
+// Away for now, or without room to work in. Nobody knows whether a change was made: look first.
+class Unavailable extends StateError {}
+
+// A key or value that cannot be.
+class Invalid extends StateError {}
+
+// Others were faster too often in a row. Spread the value over several keys.
+class Contended extends StateError {}
+
+// The plugin's quota is used up. Reading, deleting and shrinking still work.
+class QuotaExceeded extends StateError {
+  constructor({ resource, used, limit, wanted }) {
+    super(`there is no room for more: ${wanted} ${resource} would be kept, ${limit} may be`);
+    Object.assign(this, { resource, used: Number(used), limit: Number(limit), wanted: Number(wanted) });
+  }
+}
+
+module.exports = { ToolError, StateError, NotServed, Unavailable, Invalid, Contended, QuotaExceeded };

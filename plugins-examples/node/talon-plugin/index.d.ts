@@ -1,0 +1,122 @@
+/** A tool's answer: text, data (whatever JSON can say), both, or nothing. */
+export type Answer = string | number | boolean | null | undefined | object | Output;
+
+/** One argument of a tool. What is left out of a call is `default`, and not required then. */
+export interface Parameter {
+  type: 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object';
+  description?: string;
+  /** Whether it may be left out. */
+  optional?: boolean;
+  default?: unknown;
+  enum?: readonly (string | number)[];
+  minimum?: number;
+  maximum?: number;
+  /** Further keywords of JSON Schema, which the host checks. */
+  [keyword: string]: unknown;
+}
+
+interface Types {
+  string: string;
+  integer: number;
+  number: number;
+  boolean: boolean;
+  array: any[];
+  object: Record<string, any>;
+}
+
+type Value<P extends Parameter> = P extends { enum: readonly (infer V)[] } ? V : Types[P['type']];
+
+type Given<P extends Parameter> = P extends { default: any }
+  ? Value<P>
+  : P extends { optional: true }
+    ? Value<P> | undefined
+    : Value<P>;
+
+/** The values that a tool gets. */
+export type Args<P extends Record<string, Parameter>> = { [K in keyof P]: Given<P[K]> };
+
+export interface Options {
+  readOnly?: boolean;
+  destructive?: boolean;
+  /** Keeps it from models. */
+  userOnly?: boolean;
+  alwaysInclude?: boolean;
+  /** Values of the caller's session that it would like (`context.injected`); the operator decides which come. */
+  inject?: string[];
+}
+
+export class Plugin {
+  constructor(name: string, description?: string);
+  /** Makes a tool of a function; a mistake in the declaration is thrown here. */
+  tool<const P extends Record<string, Parameter>>(
+    name: string,
+    description: string,
+    parameters: P,
+    run: (args: Args<P>, context: Context) => Answer | Promise<Answer>,
+    options?: Options,
+  ): this;
+  /** Makes a function the reader of the settings; what it throws refuses them, and the operator reads its text. */
+  init(read: (config: Record<string, any>) => void | Promise<void>): this;
+  /** The operator's settings. */
+  readonly config: Record<string, any>;
+  /** Serves until the host is done, and ends the process. */
+  serve(): void;
+}
+
+export class Output {
+  constructor(content: string, structured?: unknown);
+  content: string;
+  structured?: unknown;
+}
+
+/** One call. */
+export class Context {
+  readonly callId: string;
+  readonly config: Record<string, any>;
+  readonly injected: Record<string, string>;
+  readonly credentials: Record<string, { header: string; value: string }>;
+  /** Aborted when nobody waits any more: hand it to fetch and timers. */
+  readonly signal: AbortSignal;
+  /** How many milliseconds the caller still waits; Infinity without a deadline. */
+  remaining(): number;
+  /** Tells how far the call has come. Never waits, never fails; dropped when nobody listens. */
+  progress(progress: number, total?: number, message?: string): void;
+  /** The plugin's own key-values; throws NotServed where the host keeps none. */
+  readonly state: State;
+}
+
+/** The plugin's own key-values, which outlive its process. */
+export class State {
+  get(key: string): Promise<Buffer | undefined>;
+  set(key: string, value: Buffer | string): Promise<void>;
+  delete(key: string): Promise<boolean>;
+  keys(prefix?: string): Promise<string[]>;
+  /** Sets (undefined: deletes) only if `expected` still stands there (undefined: if there is no such key). */
+  compareAndSet(
+    key: string,
+    expected: Buffer | string | undefined,
+    value: Buffer | string | undefined,
+  ): Promise<{ swapped: boolean; current?: Buffer }>;
+  /** Reads, changes, and writes only if what was read still stands there; otherwise changes what does. */
+  update(key: string, change: (old: Buffer | undefined) => Buffer | string | undefined): Promise<Buffer | undefined>;
+  getJson<T>(key: string, otherwise: T): Promise<T>;
+  setJson(key: string, value: unknown): Promise<void>;
+  updateJson<T>(key: string, change: (old: T) => T, otherwise: T): Promise<T>;
+}
+
+/** The tool says no: an ordinary answer, whose text goes to the caller. */
+export class ToolError extends Error {}
+export class StateError extends ToolError {}
+export class NotServed extends StateError {}
+export class Unavailable extends StateError {}
+export class Invalid extends StateError {}
+export class Contended extends StateError {}
+export class QuotaExceeded extends StateError {
+  readonly resource: string;
+  readonly used: number;
+  readonly limit: number;
+  readonly wanted: number;
+}
+
+/** Lines of the plugin's log, with fields. */
+export const log: Record<'debug' | 'info' | 'warn' | 'error', (message: string, fields?: Record<string, unknown>) => void>;

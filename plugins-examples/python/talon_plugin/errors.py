@@ -1,0 +1,36 @@
+"""How a tool says no."""
+
+
+class ToolError(Exception):
+    """The tool says no: an ordinary answer, whose text goes to the caller. Say what would work."""
+
+
+class StateError(ToolError):
+    """The state cannot be used. A tool that lets it through answers with its text."""
+
+
+class NotServed(StateError):
+    """This host keeps no state."""
+
+
+class Unavailable(StateError):
+    """The state is away for now, or has no room to work in. Nobody knows whether a change was made: look first."""
+
+
+class Invalid(StateError):
+    """A key or value that cannot be."""
+
+
+class Contended(StateError):
+    """Others were faster too often in a row. Spread the value over several keys."""
+
+
+class QuotaExceeded(StateError):
+    """The plugin's quota is used up. Reading, deleting and shrinking still work."""
+
+    def __init__(self, resource: str, used: int, limit: int, wanted: int):
+        super().__init__(f"there is no room for more: {wanted} {resource} would be kept, {limit} may be")
+        self.resource = resource
+        self.used = used
+        self.limit = limit
+        self.wanted = wanted

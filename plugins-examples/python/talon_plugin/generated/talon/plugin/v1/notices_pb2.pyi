@@ -1,0 +1,34 @@
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class ListenRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class Notice(_message.Message):
+    __slots__ = ("progress", "capabilities_changed")
+    PROGRESS_FIELD_NUMBER: _ClassVar[int]
+    CAPABILITIES_CHANGED_FIELD_NUMBER: _ClassVar[int]
+    progress: Progress
+    capabilities_changed: CapabilitiesChanged
+    def __init__(self, progress: _Optional[_Union[Progress, _Mapping]] = ..., capabilities_changed: _Optional[_Union[CapabilitiesChanged, _Mapping]] = ...) -> None: ...
+
+class Progress(_message.Message):
+    __slots__ = ("call_id", "progress", "total", "message")
+    CALL_ID_FIELD_NUMBER: _ClassVar[int]
+    PROGRESS_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    call_id: str
+    progress: float
+    total: float
+    message: str
+    def __init__(self, call_id: _Optional[str] = ..., progress: _Optional[float] = ..., total: _Optional[float] = ..., message: _Optional[str] = ...) -> None: ...
+
+class CapabilitiesChanged(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...

@@ -1,0 +1,13 @@
+#!/bin/sh
+# Puts the source of talon-sdk below SHARE, where `talon new rust` finds it: the SDK, the protos, and a workspace of the
+# two, with the versions that they were tested with.
+#   install-sdk.sh SHARE
+set -eu
+cd "$(dirname "$0")/.."
+share=$1
+install -d "$share"
+rm -rf "$share/sdk" "$share/proto"
+cp -R sdk proto Cargo.lock "$share/"
+awk '/^members = \[/ { print "members = [\"proto\", \"sdk\", \"sdk/macros\"]"; skip = 1 }
+  skip && /^\]/ { skip = 0; next }
+  !skip' Cargo.toml >"$share/Cargo.toml"
