@@ -121,7 +121,7 @@ impl Client {
     /// # Panics
     /// When the supervisor does not know it.
     pub async fn show(&self, name: &str) -> GetPluginResponse {
-        let request = GetPluginRequest { name: name.to_owned() };
+        let request = GetPluginRequest { name: name.to_owned(), for_model: false };
         self.inner
             .clone()
             .get_plugin(request)

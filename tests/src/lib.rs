@@ -6,7 +6,9 @@
 
 pub mod appended;
 mod client;
+mod go;
 mod jailed;
+mod mcp;
 mod postgres;
 mod processes;
 mod scratch;
@@ -14,8 +16,10 @@ pub mod state;
 mod supervisor;
 
 pub use client::{Client, args, dial};
+pub use go::go_program;
 pub use jailed::{InJail, Outcome, ended};
+pub use mcp::{Mcp, meta};
 pub use postgres::Postgres;
-pub use processes::{alive, descendants, in_uid_range, is_root, peak_memory_kib, skip};
+pub use processes::{alive, descendants, in_uid_range, is_root, peak_memory_kib, skip, until};
 pub use scratch::{Scratch, example, program, repository, target};
 pub use supervisor::{Builder, Left, Stopped, Supervisor, cli, cli_with, sockets_below};

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 /// Whether this test may do everything.
 #[must_use]
@@ -73,6 +74,20 @@ fn lives(process: &Process) -> bool {
 #[must_use]
 pub fn alive(pid: u32) -> bool {
     read(pid).as_ref().is_some_and(lives)
+}
+
+/// Looks again and again until something that nobody tells has come about.
+///
+/// # Panics
+/// When it does not.
+pub async fn until(what: &str, mut wanted: impl FnMut() -> bool) {
+    let mut pause = tokio::time::interval(Duration::from_millis(10));
+    let waited = tokio::time::timeout(Duration::from_secs(60), async {
+        while !wanted() {
+            pause.tick().await;
+        }
+    });
+    waited.await.unwrap_or_else(|_| panic!("there was never {what}"));
 }
 
 /// The living processes of a range of uids.

@@ -145,6 +145,16 @@ impl Builder {
         self
     }
 
+    /// Adds an MCP server that is reached over HTTP.
+    #[must_use]
+    pub fn url(mut self, name: &str, url: &str, more: &str) -> Self {
+        let _ = writeln!(self.plugins, "      {name}:\n        url: {url:?}");
+        for line in more.lines() {
+            let _ = writeln!(self.plugins, "        {line}");
+        }
+        self
+    }
+
     /// Adds the misbehaving plugin under its own name.
     #[must_use]
     pub fn misbehave(self, args: &[&str], more: &str) -> Self {
@@ -240,6 +250,14 @@ impl Builder {
             let _ = write!(text, "    plugins:\n{}", self.plugins);
         }
         text
+    }
+
+    /// Writes the config file for somebody else to start it; gives its path and that of the socket.
+    #[must_use]
+    pub fn written(&self) -> (PathBuf, PathBuf) {
+        let runtime_dir = self.runtime_dir.clone().unwrap_or_else(|| self.scratch.join("run"));
+        let config = self.scratch.write("talon.yaml", &self.text(&runtime_dir));
+        (config, runtime_dir.join("host.sock"))
     }
 
     /// The command, but for the config file.

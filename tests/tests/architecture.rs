@@ -10,12 +10,13 @@ fn read(path: &str) -> String {
 }
 
 /// Everything that is linked into a package, by name. Development dependencies are left out.
-fn linked_into(package: &str) -> Vec<String> {
+fn linked_into(package: &str, options: &[&str]) -> Vec<String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .current_dir(repository())
         .args(["tree", "--offline", "--locked", "--edges", "normal", "--prefix", "none", "--format", "{p}"])
         .args(["--package", package])
+        .args(options)
         .output()
         .expect("cargo runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -24,7 +25,11 @@ fn linked_into(package: &str) -> Vec<String> {
 }
 
 fn never(package: &str, forbidden: &[&str]) {
-    let linked = linked_into(package);
+    never_with(package, &[], forbidden);
+}
+
+fn never_with(package: &str, options: &[&str], forbidden: &[&str]) {
+    let linked = linked_into(package, options);
     assert!(linked.len() > 3, "{package}: {linked:?}");
     for name in forbidden {
         assert!(!linked.iter().any(|crate_name| crate_name == name), "{name} is linked into {package}");
@@ -40,14 +45,26 @@ fn crates_depend_in_one_direction() {
     never("talon-listen", &["talon-proto", "talon-plugin", "talon-guard", "talon-store", "talon"]);
     never("talon-store", &["talon-plugin", "talon-guard", "talon-jail", "talon"]);
     never("talon-sdk", &["talon-plugin", "talon-guard", "talon-jail", "talon"]);
+    never("talon-mcp-bridge", &["talon-plugin", "talon-guard", "talon-jail", "talon"]);
+    never("talon-framed-bridge", &["talon-plugin", "talon-guard", "talon-jail", "talon"]);
+    never("talon-mcp", &["talon-plugin", "talon-guard", "talon-jail", "talon", "talon-sdk"]);
+}
+
+/// What never belongs into the process that holds privileges.
+const HEAVY: [&str; 8] =
+    ["axum", "openssl-sys", "mlua", "rusqlite", "tokio-postgres", "reqwest", "rmcp", "serde_yaml"];
+
+#[test]
+fn the_supervisor_links_no_web_framework_no_script_engine_no_database_and_no_mcp() {
+    never("talon", &HEAVY);
+    never("talon-mcp-bridge", &["axum", "openssl-sys", "reqwest"]);
+    never("talon-mcp", &["axum", "openssl-sys", "reqwest", "rustls"]);
 }
 
 #[test]
-fn the_supervisor_links_no_web_framework_no_tls_no_script_engine_and_no_database() {
-    never(
-        "talon",
-        &["axum", "rustls", "openssl-sys", "aws-lc-sys", "mlua", "rusqlite", "tokio-postgres", "reqwest"],
-    );
+fn tls_stands_behind_a_feature() {
+    never_with("talon", &["--no-default-features"], &["rustls", "aws-lc-sys", "rcgen"]);
+    assert!(linked_into("talon", &[]).iter().any(|name| name == "rustls"), "the feature is on by default");
 }
 
 #[test]

@@ -129,7 +129,7 @@ async fn reflection_is_off_and_unknown_methods_are_said_to_be_unknown() {
     ] {
         grpc.ready().await.expect("it is connected");
         let codec = tonic_prost::ProstCodec::<GetPluginRequest, GetPluginRequest>::default();
-        let request = tonic::Request::new(GetPluginRequest { name: String::new() });
+        let request = tonic::Request::new(GetPluginRequest::default());
         let status =
             grpc.unary(request, path.parse().expect("a path"), codec).await.expect_err("nobody serves it");
         assert_eq!(status.code(), Code::Unimplemented, "{path}: {status}");
