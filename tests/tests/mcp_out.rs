@@ -19,12 +19,10 @@ fn text(result: &Value) -> &str {
 async fn a_client_of_before_2026_lists_and_calls() {
     let supervisor = supervisor().await;
     let mut mcp = Mcp::of(&supervisor, &[]);
-    for version in ["2025-11-25"] {
-        let about = mcp.initialize(version).await;
-        assert_eq!(about["protocolVersion"], version);
-        assert_eq!(about["capabilities"], json!({ "tools": { "listChanged": true } }));
-        assert_eq!(about["serverInfo"]["name"], "talon");
-    }
+    let about = mcp.initialize("2025-11-25").await;
+    assert_eq!(about["protocolVersion"], "2025-11-25");
+    assert_eq!(about["capabilities"], json!({ "tools": { "listChanged": true } }));
+    assert_eq!(about["serverInfo"]["name"], "talon");
     let list = mcp.result("tools/list", json!({})).await;
     let tool = |name: &str| {
         let found = list["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == name);
@@ -66,6 +64,19 @@ async fn a_client_of_before_2026_lists_and_calls() {
 
     let (status, said) = mcp.close().await;
     assert!(status.success(), "{said}");
+}
+
+#[tokio::test]
+async fn clients_of_every_older_revision_are_served() {
+    let supervisor = supervisor().await;
+    for version in ["2024-11-05", "2025-03-26", "2025-06-18"] {
+        let mut mcp = Mcp::of(&supervisor, &[]);
+        assert_eq!(mcp.initialize(version).await["protocolVersion"], version);
+        let list = mcp.result("tools/list", json!({})).await;
+        assert!(list["tools"].as_array().unwrap().iter().any(|tool| tool["name"] == "kit__echo"), "{list}");
+        let answer = mcp.call("kit__echo", json!({ "text": "old" })).await;
+        assert!(text(&answer).contains("old"), "{version}: {answer}");
+    }
 }
 
 #[tokio::test]

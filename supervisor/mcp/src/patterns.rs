@@ -9,6 +9,9 @@ use std::str::FromStr;
 /// The longest name of a plugin or an action.
 const MAX_NAME_LEN: usize = 64;
 
+/// The supervisor's own action with which an answer over its limit is read on.
+const READ_ON: (&str, &str) = ("talon", "read_more");
+
 /// `plugin`, `plugin__action`, `plugin__prefix*`, `prefix*` or `*`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pattern {
@@ -77,14 +80,16 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// Without an allowing pattern all is offered; a denying one wins.
+    /// Without an allowing pattern all is offered; a denying one wins. Reading on in an answer that was too long belongs to
+    /// whatever is allowed, as it does under `host.peers`: it reads the client's own answers.
     pub(crate) fn new(allow: Vec<Pattern>, deny: Vec<Pattern>) -> Self {
         Self { allow, deny }
     }
 
     pub(crate) fn offers(&self, plugin: &str, action: &str) -> bool {
         let named = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(plugin, action));
-        (self.allow.is_empty() || named(&self.allow)) && !named(&self.deny)
+        let own = (plugin, action) == READ_ON;
+        (self.allow.is_empty() || own || named(&self.allow)) && !named(&self.deny)
     }
 }
 
@@ -127,10 +132,12 @@ mod tests {
             ("git", "push", false),
             ("fs", "read_file", true),
             ("fs", "write_file", false),
-            ("talon", "read_more", false),
+            ("talon", "read_more", true),
         ] {
             assert_eq!(filter.offers(plugin, action), offered, "{plugin}__{action}");
         }
+        let without = Filter::new(patterns(&["git"]), patterns(&["talon"]));
+        assert!(!without.offers("talon", "read_more"));
         assert!(Filter::default().offers("any", "thing"));
     }
 }
