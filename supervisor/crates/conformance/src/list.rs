@@ -5,6 +5,10 @@ use crate::check::{About, Check, Level, Test};
 const START: &str = "1-the-start";
 const HANDSHAKE: &str = "2-the-handshake";
 const SERVICE: &str = "3-the-service";
+const INIT: &str = "init";
+const CAPABILITIES: &str = "capabilities";
+const EXECUTE: &str = "execute";
+const HEALTH: &str = "health";
 const END: &str = "5-the-end";
 
 /// All checks, in the order in which they are made.
@@ -127,7 +131,7 @@ pub const CHECKS: &[Check] = &[
         mend: "If it needs settings, give them with --config-json or a configuration file. If it takes none, let it answer `{}` or leave Init unimplemented.",
         level: Level::Must,
         about: About::Every,
-        section: SERVICE,
+        section: INIT,
         test: Test::InitSettings,
     },
     Check {
@@ -138,7 +142,7 @@ pub const CHECKS: &[Check] = &[
         mend: "Catch what a missing setting throws, and answer Init with a gRPC error whose text names the setting.",
         level: Level::Must,
         about: About::Every,
-        section: SERVICE,
+        section: INIT,
         test: Test::InitEmptyConfig,
     },
     Check {
@@ -149,7 +153,7 @@ pub const CHECKS: &[Check] = &[
         mend: "Answer Init with INVALID_ARGUMENT and the key's name, or ignore the key.",
         level: Level::Must,
         about: About::Every,
-        section: SERVICE,
+        section: INIT,
         test: Test::InitUnknownKeys,
     },
     Check {
@@ -160,7 +164,7 @@ pub const CHECKS: &[Check] = &[
         mend: "Serve Capabilities of opentalon.plugin.v1.PluginService, or set `service` to the name under which the plugin serves it.",
         level: Level::Must,
         about: About::Every,
-        section: SERVICE,
+        section: CAPABILITIES,
         test: Test::CapabilitiesAnswered,
     },
     Check {
@@ -171,7 +175,7 @@ pub const CHECKS: &[Check] = &[
         mend: "Rename it.",
         level: Level::Must,
         about: About::Every,
-        section: SERVICE,
+        section: CAPABILITIES,
         test: Test::CapabilitiesNames,
     },
     Check {
@@ -182,7 +186,7 @@ pub const CHECKS: &[Check] = &[
         mend: "Rename one of them.",
         level: Level::Must,
         about: About::Every,
-        section: SERVICE,
+        section: CAPABILITIES,
         test: Test::CapabilitiesDuplicates,
     },
     Check {
@@ -193,7 +197,7 @@ pub const CHECKS: &[Check] = &[
         mend: "Write the schema as JSON text, or leave it out where the type says it all.",
         level: Level::Must,
         about: About::Every,
-        section: SERVICE,
+        section: CAPABILITIES,
         test: Test::CapabilitiesSchemas,
     },
     Check {
@@ -204,7 +208,7 @@ pub const CHECKS: &[Check] = &[
         mend: "Declare less: shorter descriptions, fewer actions, schemas without what no caller needs.",
         level: Level::Must,
         about: About::Every,
-        section: SERVICE,
+        section: CAPABILITIES,
         test: Test::CapabilitiesSizes,
     },
     Check {
@@ -215,7 +219,7 @@ pub const CHECKS: &[Check] = &[
         mend: "Leave out what changes by itself, such as times and counters, and give lists an order.",
         level: Level::Must,
         about: About::Every,
-        section: SERVICE,
+        section: CAPABILITIES,
         test: Test::CapabilitiesStable,
     },
     Check {
@@ -226,7 +230,7 @@ pub const CHECKS: &[Check] = &[
         mend: "Serve grpc.health.v1 and set `plugin` to SERVING before the line is printed.",
         level: Level::Must,
         about: About::Every,
-        section: SERVICE,
+        section: HEALTH,
         test: Test::HealthServing,
     },
     Check {
@@ -237,7 +241,7 @@ pub const CHECKS: &[Check] = &[
         mend: "Use the health service that your gRPC library brings.",
         level: Level::Should,
         about: About::Every,
-        section: SERVICE,
+        section: HEALTH,
         test: Test::HealthUnknownService,
     },
     Check {
@@ -248,7 +252,7 @@ pub const CHECKS: &[Check] = &[
         mend: "Copy `id` of the request into `call_id` of every answer, also of those that say no.",
         level: Level::Must,
         about: About::Every,
-        section: SERVICE,
+        section: EXECUTE,
         test: Test::ExecuteEchoId,
     },
     Check {
@@ -259,7 +263,7 @@ pub const CHECKS: &[Check] = &[
         mend: "Serialize with the generated messages. Replace what is no UTF-8 before it is put into a field.",
         level: Level::Must,
         about: About::Every,
-        section: SERVICE,
+        section: EXECUTE,
         test: Test::ExecuteDecodes,
     },
     Check {
@@ -270,7 +274,7 @@ pub const CHECKS: &[Check] = &[
         mend: "Answer with `call_id` and an `error` that names the actions there are.",
         level: Level::Must,
         about: About::Every,
-        section: SERVICE,
+        section: EXECUTE,
         test: Test::ExecuteUnknownAction,
     },
     Check {
@@ -281,7 +285,7 @@ pub const CHECKS: &[Check] = &[
         mend: "Answer with an `error` that names what is missing. Do not let the exception of a missing key become a gRPC error.",
         level: Level::Must,
         about: About::Every,
-        section: SERVICE,
+        section: EXECUTE,
         test: Test::ExecuteMissingArguments,
     },
     Check {
@@ -292,7 +296,7 @@ pub const CHECKS: &[Check] = &[
         mend: "Ignore it, or answer with an `error` that names it.",
         level: Level::Must,
         about: About::Every,
-        section: SERVICE,
+        section: EXECUTE,
         test: Test::ExecuteUnknownArgument,
     },
     Check {
@@ -303,7 +307,7 @@ pub const CHECKS: &[Check] = &[
         mend: "Check arguments before they are used and answer with an `error`. Bound the depth to which JSON is parsed.",
         level: Level::Must,
         about: About::Every,
-        section: SERVICE,
+        section: EXECUTE,
         test: Test::ExecuteHostileArguments,
     },
     Check {
@@ -314,7 +318,7 @@ pub const CHECKS: &[Check] = &[
         mend: "Keep nothing about a call outside of the call. A plugin that can do one thing at a time may queue, as long as every call is answered.",
         level: Level::Must,
         about: About::Every,
-        section: SERVICE,
+        section: EXECUTE,
         test: Test::ExecuteConcurrent,
     },
     Check {
@@ -325,7 +329,7 @@ pub const CHECKS: &[Check] = &[
         mend: "Treat a broken stream as the end of that call alone.",
         level: Level::Must,
         about: About::Every,
-        section: SERVICE,
+        section: EXECUTE,
         test: Test::ExecuteCancelled,
     },
     Check {
@@ -336,7 +340,7 @@ pub const CHECKS: &[Check] = &[
         mend: "End what you do for a call when its context is cancelled or its deadline passes; gRPC libraries tell you.",
         level: Level::Must,
         about: About::Every,
-        section: SERVICE,
+        section: EXECUTE,
         test: Test::ExecuteDeadline,
     },
     Check {
@@ -358,7 +362,7 @@ pub const CHECKS: &[Check] = &[
         mend: "Health is about the process. What is wrong with one call belongs into its answer.",
         level: Level::Must,
         about: About::Every,
-        section: SERVICE,
+        section: HEALTH,
         test: Test::HealthAfterCalls,
     },
     Check {
@@ -453,7 +457,8 @@ mod tests {
     fn every_check_leads_to_a_section_of_the_protocol() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/protocol.md");
         let page = std::fs::read_to_string(path).unwrap();
-        let headings = page.lines().filter_map(|line| line.strip_prefix("## "));
+        let headings =
+            page.lines().filter_map(|line| line.strip_prefix("## ").or_else(|| line.strip_prefix("### ")));
         let anchors: BTreeSet<_> = headings.map(anchor).collect();
         for check in CHECKS {
             assert!(

@@ -30,6 +30,8 @@ fn check(outcome: &Outcome) -> Value {
         "title": check.title,
         "outcome": verdict.as_str(),
         "detail": detail.as_str(),
+        "why": check.why,
+        "mend": check.mend,
         "took_ms": millis(*took),
         "docs": check.paragraph(),
         "protocol": check.protocol(),
