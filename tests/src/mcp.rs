@@ -154,6 +154,17 @@ impl Mcp {
         tools.map(|tool| tool["name"].as_str().expect("a name").to_owned()).collect()
     }
 
+    /// Waits until the names of the tools are as wanted. It asks at each word that they changed: one change may be told in
+    /// several steps.
+    pub async fn until_tools(&mut self, wanted: impl Fn(&[String]) -> bool) {
+        loop {
+            self.notified("notifications/tools/list_changed").await;
+            if wanted(&self.tool_names().await) {
+                return;
+            }
+        }
+    }
+
     /// Calls a tool.
     pub async fn call(&mut self, name: &str, arguments: Value) -> Value {
         self.result("tools/call", json!({ "name": name, "arguments": arguments })).await

@@ -262,13 +262,11 @@ async fn tools_that_come_and_go_are_told_and_so_is_a_supervisor_that_went() {
     mcp.initialize("2025-11-25").await;
     assert!(!mcp.tool_names().await.contains(&"kit__grown_0".to_owned()));
     mcp.call("kit__grow", json!({})).await;
-    mcp.notified("notifications/tools/list_changed").await;
-    assert!(mcp.tool_names().await.contains(&"kit__grown_0".to_owned()));
+    mcp.until_tools(|names| names.contains(&"kit__grown_0".to_owned())).await;
     supervisor.client.stop("kit").await.unwrap();
-    mcp.notified("notifications/tools/list_changed").await;
-    assert!(!mcp.tool_names().await.iter().any(|name| name.starts_with("kit__")));
+    mcp.until_tools(|names| !names.iter().any(|name| name.starts_with("kit__"))).await;
     supervisor.client.start("kit").await.unwrap();
-    mcp.notified("notifications/tools/list_changed").await;
+    mcp.until_tools(|names| names.contains(&"kit__echo".to_owned())).await;
 
     let stopped = supervisor.stop().await;
     let answer = mcp.call("kit__test_simple_text", json!({})).await;
@@ -276,8 +274,7 @@ async fn tools_that_come_and_go_are_told_and_so_is_a_supervisor_that_went() {
     assert!(text(&answer).contains("supervisor"), "{answer}");
     // Another on the same socket is found; it knows the plugin of its own.
     let again = Builder::on(stopped.left).plugin("kit2", &program("talon-test-tools"), &[], "").start().await;
-    mcp.notified("notifications/tools/list_changed").await;
-    assert!(mcp.tool_names().await.contains(&"kit2__echo".to_owned()));
+    mcp.until_tools(|names| names.contains(&"kit2__echo".to_owned())).await;
     assert_eq!(mcp.call("kit2__test_simple_text", json!({})).await["isError"], false);
     mcp.close().await;
     again.stop().await;
