@@ -5,6 +5,7 @@
 
 mod answer;
 mod arguments;
+mod ask;
 mod call;
 mod client;
 mod completions;

@@ -1,7 +1,6 @@
 //! `talon plugin approve`.
 
 use std::collections::HashMap;
-use std::io::{BufRead, IsTerminal, Read};
 
 use clap::Args;
 use talon_plugin::PLUGIN_TEXTS;
@@ -11,12 +10,9 @@ use talon_sanitize::inert;
 use super::super::client::Client;
 use super::super::failure::Failure;
 use super::super::output::{Out, shown};
-use super::super::{Global, json};
+use super::super::{Global, ask, json};
 use super::show;
 use crate::exit;
-
-/// More than any answer to a question of yes or no.
-const MAX_ANSWER_BYTES: u64 = 80;
 
 /// Approve what a plugin's actions declare now, after they changed.
 ///
@@ -99,16 +95,9 @@ impl ApproveArgs {
     }
 
     fn is_confirmed(&self, out: &mut Out) -> Result<bool, Failure> {
-        if self.yes || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        if self.yes || !ask::can_be_asked() {
             return Ok(true);
         }
-        out.say(inert!("Approve that of {}? [y/N]", shown(&self.name)));
-        let mut answer = String::new();
-        std::io::stdin()
-            .lock()
-            .take(MAX_ANSWER_BYTES)
-            .read_line(&mut answer)
-            .map_err(|error| Failure::failed(format!("cannot read the answer: {error}")))?;
-        Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+        ask::is_confirmed(inert!("Approve that of {}?", shown(&self.name)), out)
     }
 }

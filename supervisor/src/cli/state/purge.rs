@@ -1,22 +1,17 @@
 //! `talon state purge`.
 
-use std::io::{BufRead, IsTerminal, Read};
-
 use clap::Args;
 use indicatif::HumanBytes;
 use serde_json::json;
 use talon_proto::state::{ListEntriesRequest, PluginUsage, PurgeRequest};
 use talon_sanitize::inert;
 
-use super::super::Global;
 use super::super::failure::Failure;
 use super::super::output::{Out, shown};
+use super::super::{Global, ask};
 use super::name;
 use super::reach::{Operator, Purpose, Reach};
 use crate::exit;
-
-/// More than any answer to a question of yes or no.
-const MAX_ANSWER_BYTES: u64 = 80;
 
 /// Forget everything a plugin keeps.
 ///
@@ -73,17 +68,10 @@ fn amount(usage: &PluginUsage) -> String {
 
 fn is_confirmed(plugin: &str, kept: &PluginUsage, out: &mut Out) -> Result<bool, Failure> {
     let amount = amount(kept);
-    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+    if !ask::can_be_asked() {
         let text =
             format!("this would forget all state of {plugin} ({amount}) for ever: say --yes if it should");
         return Err(Failure::usage(text));
     }
-    out.say(inert!("Forget all state of {} ({}) for ever? [y/N]", shown(plugin), shown(amount)));
-    let mut answer = String::new();
-    std::io::stdin()
-        .lock()
-        .take(MAX_ANSWER_BYTES)
-        .read_line(&mut answer)
-        .map_err(|error| Failure::failed(format!("cannot read the answer: {error}")))?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    ask::is_confirmed(inert!("Forget all state of {} ({}) for ever?", shown(plugin), shown(amount)), out)
 }

@@ -1,0 +1,28 @@
+//! Questions of yes or no, for verbs that cannot be taken back.
+
+use std::io::{BufRead, IsTerminal, Read};
+
+use talon_sanitize::{Sanitized, inert};
+
+use super::failure::Failure;
+use super::output::Out;
+
+/// More than any answer to a question of yes or no.
+const MAX_ANSWER_BYTES: u64 = 80;
+
+/// Whether there is a person who sees the question and can answer it.
+pub(super) fn can_be_asked() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// Asks. What is not a yes is a no.
+pub(super) fn is_confirmed(question: Sanitized, out: &mut Out) -> Result<bool, Failure> {
+    out.say(inert!("{} [y/N]", question));
+    let mut answer = String::new();
+    std::io::stdin()
+        .lock()
+        .take(MAX_ANSWER_BYTES)
+        .read_line(&mut answer)
+        .map_err(|error| Failure::failed(format!("cannot read the answer: {error}")))?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
