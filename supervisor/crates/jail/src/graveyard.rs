@@ -10,14 +10,16 @@ use std::sync::{Mutex, PoisonError};
 use rustix::io::Errno;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
+use crate::who;
+
 static ENDING: Mutex<Vec<OwnedFd>> = Mutex::new(Vec::new());
 
 /// Reaps the process if it has ended. True when nothing is left to reap.
 pub(crate) fn reap(pidfd: BorrowedFd<'_>) -> Result<bool, Errno> {
     match waitid(WaitId::PidFd(pidfd), WaitIdOptions::EXITED | WaitIdOptions::NOHANG) {
         Ok(status) => Ok(status.is_some()),
-        // Already reaped.
-        Err(Errno::CHILD) => Ok(true),
+        // Already reaped, or no child of ours: then it is gone once it has ended, and its parent reaps it.
+        Err(Errno::CHILD) => who::has_ended(pidfd),
         Err(errno) => Err(errno),
     }
 }

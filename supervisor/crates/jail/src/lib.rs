@@ -15,12 +15,15 @@
 //!
 //! This is the only crate of the tree with `unsafe`, all of it in `src/sys.rs`.
 
+mod around;
 mod check;
 mod exit;
 mod graveyard;
 mod group;
+mod handover;
 mod image;
 mod monitor;
+mod plainly;
 mod probe;
 mod profile;
 mod progress;
@@ -34,16 +37,21 @@ mod stage;
 )]
 mod sys;
 mod view;
+mod who;
 mod wire;
 
+pub use around::{forbid_new_code, see_all_processes};
 pub use exit::ExitStatus;
 pub use group::{Group, GroupError, Groups, Lacking};
+pub use handover::{AdoptError, MonitorParts};
 pub use image::{Stage, StageError};
 pub use monitor::Monitor;
-pub use probe::{Available, Machine, Tier, probe};
+pub use plainly::open_beneath;
+pub use probe::{Available, Machine, Tier, may_give_uids, probe};
 pub use profile::{Compiled, Instruction, Learner, Profile, ProfileError, Used};
 pub use report::{Protection, Report, Status};
 pub use spawn::{Given, Jailed, SpawnError, spawn};
 pub use spec::{Identity, Isolation, JailSpec, Limits, Mode, Network, Program};
 pub use stage::become_stage_if_asked;
 pub use view::{Access, Link, Made, Private, Shown, View, missing_interpreter, real_path};
+pub use who::Who;

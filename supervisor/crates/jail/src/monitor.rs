@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use rustix::io::Errno;
@@ -21,11 +22,13 @@ pub struct Monitor {
     /// Of the program, for when the monitor cannot act.
     program: OwnedFd,
     ended: Mutex<Option<ExitStatus>>,
+    /// Whether it is somebody else's now.
+    released: AtomicBool,
 }
 
 impl Monitor {
     pub(crate) fn new(pid: u32, pidfd: OwnedFd, control: OwnedFd, program: OwnedFd) -> Self {
-        Self { pid, pidfd, control, program, ended: Mutex::new(None) }
+        Self { pid, pidfd, control, program, ended: Mutex::new(None), released: AtomicBool::new(false) }
     }
 
     /// The monitor's own process number.
@@ -43,6 +46,17 @@ impl Monitor {
         self.control.as_fd()
     }
 
+    /// Of the program.
+    pub(crate) fn program(&self) -> BorrowedFd<'_> {
+        self.program.as_fd()
+    }
+
+    /// Forgets the program without ending it: from here on dropping the handle kills nothing, and orders do nothing. The
+    /// program lives on for as long as somebody else holds what was [shared](Self::share).
+    pub fn release(&self) {
+        self.released.store(true, Ordering::Release);
+    }
+
     /// Sends a standard signal (1 to 31) to the program and its process group. The monitor does it, which is the
     /// program's parent: it knows whether the number is still the program's. A program that has ended already
     /// is no error.
@@ -56,6 +70,9 @@ impl Monitor {
 
     /// SIGKILL of everything that the program started, and of itself.
     pub fn kill_all(&self) -> io::Result<()> {
+        if self.released.load(Ordering::Acquire) {
+            return Ok(());
+        }
         // The program is hit from here too: one that has its monitor's uid may have stopped it.
         self.kill_program();
         let ordered = self.order(&Order::KillAll);
@@ -67,6 +84,9 @@ impl Monitor {
     /// SIGKILL of the monitor itself, for one that does not do what it was told. In a process namespace everything
     /// dies with it; without one, the program does.
     pub fn kill_monitor(&self) {
+        if self.released.load(Ordering::Acquire) {
+            return;
+        }
         // It has ended already, or will now.
         let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
     }
@@ -90,7 +110,7 @@ impl Monitor {
         Ok(*ended)
     }
 
-    /// Reaps the monitor if it has exited; does not wait. True from then on.
+    /// Reaps the monitor if it has exited; does not wait. True from then on, also where somebody else has to reap it.
     pub fn reap(&self) -> io::Result<bool> {
         Ok(graveyard::reap(self.pidfd.as_fd())?)
     }
@@ -114,7 +134,7 @@ impl Monitor {
 
 impl Drop for Monitor {
     fn drop(&mut self) {
-        if matches!(self.reap(), Ok(true)) {
+        if self.released.load(Ordering::Acquire) || matches!(self.reap(), Ok(true)) {
             return;
         }
         // Closing the control socket, which happens next, is what ends the monitor and everything below it.

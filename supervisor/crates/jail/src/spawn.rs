@@ -1,7 +1,7 @@
 //! Starting one program: the supervisor's side.
 
 use std::io::{self, Write as _};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -15,6 +15,7 @@ use crate::profile::Learner;
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::spec::{JailSpec, Mode, SPEC_MAX_BYTES};
+use crate::who::number_of;
 use crate::wire::{self, Note, Order, Received, Role};
 use crate::{check, graveyard};
 
@@ -162,7 +163,7 @@ pub fn spawn(
     let mut monitor = (child.id(), pidfd);
     match await_running(spec, &control, &progress, &mut monitor, deadline, timeout) {
         Ok(Running { program, private, learner, report }) => Ok(Jailed {
-            pid: number_of(&program),
+            pid: number_of(program.as_fd()),
             stdout: stdout.into(),
             stderr: stderr.into(),
             learner,
@@ -220,14 +221,6 @@ struct Running {
     learner: Option<Learner>,
     private: Option<OwnedFd>,
     report: Report,
-}
-
-/// Our own number for a process, as the kernel tells it; 0 once it has ended. What its monitor calls it is the
-/// number in its namespace.
-fn number_of(process: &OwnedFd) -> u32 {
-    let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", process.as_raw_fd()));
-    let info = info.unwrap_or_default();
-    info.lines().find_map(|line| line.strip_prefix("Pid:")?.trim().parse().ok()).unwrap_or(0)
 }
 
 /// Follows the stage's notes until the program runs. `monitor` is the stage at first, and then who took over.

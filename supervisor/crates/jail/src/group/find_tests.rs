@@ -108,6 +108,26 @@ fn one_that_was_started_in_its_leaf_divides_what_is_above() {
 }
 
 #[test]
+fn what_an_earlier_supervisor_divided_is_found_again() {
+    let machine = Machine::new("memory pids\n");
+    let ours = "unit/talon-0123456789abcdef";
+    // systemd since 254 puts us into the leaf (DelegateSubgroup=supervisor), where the earlier one was.
+    machine.group("unit", "", "memory pids\n");
+    machine.group("unit/supervisor", &we(), "");
+    machine.group(ours, "", "memory pids\n");
+    machine.group(&format!("{ours}/plugin"), "17\n18\n", "memory pids\n");
+    machine.we_are_in("/unit/supervisor");
+    let place = machine.look.find().unwrap();
+    assert_eq!((place.base, place.must_move), (machine.path("unit"), false));
+    // Before, it puts us into the unit's own group, whose controllers the earlier one took back; its leaf is still there.
+    machine.group("unit", &we(), "memory pids\n");
+    machine.group("unit/supervisor", "", "");
+    machine.we_are_in("/unit");
+    let place = machine.look.find().unwrap();
+    assert_eq!((place.base, place.must_move), (machine.path("unit"), true));
+}
+
+#[test]
 fn a_group_with_others_in_it_is_left_alone() {
     let machine = Machine::new("memory pids\n");
     for others in ["1\n", "0\n", "1\n2\n"] {

@@ -11,6 +11,7 @@
 //! Nobody is ever moved but ourselves, and nothing is killed but what stands below our own label.
 
 mod find;
+mod handover;
 mod limits;
 mod remove;
 
@@ -18,6 +19,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::process::Signal;
 
@@ -34,6 +36,10 @@ const NAME_MAX_BYTES: usize = 64;
 /// The groups of one supervisor's programs.
 #[derive(Debug)]
 pub struct Groups {
+    /// What was delegated to us.
+    base: PathBuf,
+    /// Whether we left it for a leaf.
+    moved: bool,
     dir: PathBuf,
     controllers: Vec<&'static str>,
 }
@@ -57,6 +63,14 @@ pub enum GroupError {
     /// A group of this name has processes in it.
     #[error("the cgroup {} is in use (stop what runs in it)", .0.display())]
     InUse(PathBuf),
+    /// It is not the group of the process that it is said to be.
+    #[error("process {pid} is not in the cgroup {} (start the plugin again)", path.display())]
+    NotIn {
+        /// The group's directory.
+        path: PathBuf,
+        /// The process.
+        pid: u32,
+    },
     /// Its directory could not be made or read.
     #[error("cannot make or read the cgroup {}: {source} (is it still delegated? see cgroup.max.descendants above it)", path.display())]
     Directory {
@@ -87,6 +101,8 @@ pub struct Group {
     procs: File,
     memory_bytes: u64,
     lacking: Vec<String>,
+    /// Whether it is somebody else's now.
+    released: bool,
 }
 
 /// Which controllers this process could divide among programs, for `talon doctor`. It only looks.
@@ -144,7 +160,12 @@ impl Groups {
     /// before the first [`Groups::make`]. Gives the number of groups that were removed. Blocking, for five
     /// seconds at most.
     pub fn clear(&self) -> Result<usize, GroupError> {
-        remove::all_below(&self.dir)
+        self.clear_except(&[])
+    }
+
+    /// The same, but for the groups with these directories: those that are taken over.
+    pub fn clear_except(&self, kept: &[&Path]) -> Result<usize, GroupError> {
+        remove::all_below(&self.dir, kept)
     }
 
     /// Makes a group with these limits. A leftover of the same name without processes is removed first.
@@ -166,7 +187,10 @@ impl Groups {
             Ok((lacking, procs))
         });
         match filled {
-            Ok((lacking, procs)) => Ok(Group { dir, procs, memory_bytes: limits.memory_bytes, lacking }),
+            Ok((lacking, procs)) => {
+                let memory_bytes = limits.memory_bytes;
+                Ok(Group { dir, procs, memory_bytes, lacking, released: false })
+            }
             Err(error) => {
                 let _ = fs::remove_dir(&dir);
                 Err(error)
@@ -206,6 +230,16 @@ impl Group {
         self.number("memory.current")
     }
 
+    /// Processor time of all that ever ran in it.
+    pub fn cpu_time(&self) -> Option<Duration> {
+        remove::pair(&self.dir.join("cpu.stat"), "usage_usec").map(Duration::from_micros)
+    }
+
+    /// How many processes and threads are in it; `None` without the controller.
+    pub fn pids_current(&self) -> Option<u64> {
+        self.number("pids.current")
+    }
+
     /// How the program ended, with the cause if that was memory. The kernel kills the whole group then, the
     /// monitor with it, so that a supervisor hears of a lost monitor only.
     pub fn explain(&self, status: ExitStatus) -> ExitStatus {
@@ -232,7 +266,9 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        remove::group(&self.dir);
+        if !self.released {
+            remove::group(&self.dir);
+        }
     }
 }
 
@@ -253,7 +289,7 @@ fn divide(place: &Place, label: &str) -> Result<Groups, Lacking> {
     enable(&place.base, &mut controllers)?;
     make_dir(&dir).map_err(|error| refused(&dir, "make", &error))?;
     enable(&dir, &mut controllers)?;
-    Ok(Groups { dir, controllers })
+    Ok(Groups { base: place.base.clone(), moved: place.must_move, dir, controllers })
 }
 
 /// Enables one by one, since all are refused together otherwise. What is not needed may fail.

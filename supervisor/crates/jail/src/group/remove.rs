@@ -36,9 +36,11 @@ pub(super) fn group(dir: &Path) {
     }
 }
 
-/// Kills and removes every group below; an error names one that is left.
-pub(super) fn all_below(dir: &Path) -> Result<usize, GroupError> {
-    let groups = subgroups(dir).map_err(|source| GroupError::Directory { path: dir.to_owned(), source })?;
+/// Kills and removes every group directly below but those that are kept; an error names one that is left.
+pub(super) fn all_below(dir: &Path, kept: &[&Path]) -> Result<usize, GroupError> {
+    let mut groups =
+        subgroups(dir).map_err(|source| GroupError::Directory { path: dir.to_owned(), source })?;
+    groups.retain(|group| !kept.contains(&group.as_path()));
     for group in &groups {
         let _ = kill(group);
     }

@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::*;
 
 /// A directory that looks like a new group; its files take what is written.
-fn group_like(dir: &Path, files: &[&str]) {
+pub(super) fn group_like(dir: &Path, files: &[&str]) {
     fs::create_dir_all(dir).unwrap();
     for file in files {
         fs::write(dir.join(file), "").unwrap();
@@ -23,7 +23,7 @@ const ALL_FILES: &[&str] = &[
     "io.weight",
 ];
 
-fn text(dir: &Path, file: &str) -> String {
+pub(super) fn text(dir: &Path, file: &str) -> String {
     fs::read_to_string(dir.join(file)).unwrap()
 }
 
@@ -80,7 +80,12 @@ fn names_that_could_be_something_else_are_refused() {
     for name in ["web-fetch", "a@1", "C++", "0_", &"x".repeat(64)] {
         assert!(is_name(name), "{name:?}");
     }
-    let groups = Groups { dir: "/nonexistent".into(), controllers: Vec::new() };
+    let groups = Groups {
+        base: "/nonexistent".into(),
+        moved: false,
+        dir: "/nonexistent".into(),
+        controllers: Vec::new(),
+    };
     let refusal = groups.make("cgroup.procs", &Limits::default()).unwrap_err().to_string();
     assert!(refusal.contains("cannot name a cgroup (use"), "{refusal}");
     let refusal = groups.make("plugin", &Limits::default()).unwrap_err().to_string();
@@ -123,7 +128,7 @@ fn group_with(dir: &Path, events: &[(&str, &str)]) -> Group {
         fs::write(dir.join(file), text).unwrap();
     }
     let procs = File::options().write(true).open(dir.join("cgroup.procs")).unwrap();
-    Group { dir: dir.into(), procs, memory_bytes: 64 << 20, lacking: Vec::new() }
+    Group { dir: dir.into(), procs, memory_bytes: 64 << 20, lacking: Vec::new(), released: false }
 }
 
 #[test]
@@ -137,10 +142,14 @@ fn events_are_read_and_explain_an_end() {
         ("memory.events", "low 0\nhigh 90\nmax 7\noom 1\noom_kill 4\noom_group_kill 1\n"),
         ("pids.events", "max 12\n"),
         ("memory.current", "4096\n"),
+        ("pids.current", "3\n"),
+        ("cpu.stat", "usage_usec 1500\nuser_usec 1000\nsystem_usec 500\n"),
         ("cgroup.events", "populated 0\nfrozen 0\n"),
     ];
     let full = group_with(&root.path().join("full"), &events);
     assert_eq!((full.oom_kills(), full.pids_refused(), full.memory_current()), (4, 12, Some(4096)));
+    assert_eq!((full.cpu_time(), full.pids_current()), (Some(Duration::from_micros(1500)), Some(3)));
+    assert_eq!((calm.cpu_time(), calm.pids_current()), (None, None));
     let cause = ExitStatus::OutOfMemory { bytes: 64 << 20, limit: 64 << 20 };
     assert_eq!(full.explain(killed), cause);
     assert_eq!(full.explain(ExitStatus::MonitorLost), cause);
@@ -158,12 +167,15 @@ fn empty_leftovers_are_removed_and_only_those() {
     // A directory with a file in it cannot be removed, as a group with a process cannot.
     fs::write(root.path().join("used/member"), "").unwrap();
     fs::write(root.path().join("file"), "").unwrap();
-    let left = remove::all_below(root.path()).unwrap_err().to_string();
+    let left = remove::all_below(root.path(), &[]).unwrap_err().to_string();
     assert!(left.contains("used is in use"), "{left}");
     assert!(!root.path().join("a").exists() && !root.path().join("b").exists());
     fs::remove_file(root.path().join("used/member")).unwrap();
-    assert_eq!(remove::all_below(root.path()).unwrap(), 1);
-    assert_eq!(remove::all_below(root.path()).unwrap(), 0);
+    let used = root.path().join("used");
+    assert_eq!(remove::all_below(root.path(), &[&used]).unwrap(), 0, "it is taken over");
+    assert!(used.exists());
+    assert_eq!(remove::all_below(root.path(), &[]).unwrap(), 1);
+    assert_eq!(remove::all_below(root.path(), &[]).unwrap(), 0);
 }
 
 #[test]
@@ -191,7 +203,7 @@ fn a_group_that_does_not_end_is_left_and_named() {
     assert!(!remove::is_empty_by(&stuck, Instant::now()));
     fs::write(stuck.join("cgroup.events"), "populated 0\nfrozen 0\n").unwrap();
     assert!(remove::is_empty_by(&stuck, Instant::now()));
-    let left = remove::all_below(root.path()).unwrap_err().to_string();
+    let left = remove::all_below(root.path(), &[]).unwrap_err().to_string();
     assert!(left.contains("stuck is in use"), "{left}");
     assert_eq!(text(&stuck, "cgroup.kill"), "1");
 }

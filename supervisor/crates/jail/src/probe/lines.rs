@@ -20,12 +20,12 @@ const LANDLOCK_ASKED: u32 = 2;
 const CONTAINER: &str =
     "in a container: allow unshare and mount in its seccomp profile, or give it CAP_SYS_ADMIN";
 
-/// How to get what only root has: for who is root already, the capabilities that were taken from it.
+/// How to get what only root has: for who is root already, or has a part of it, the capabilities that are lacking.
 fn as_root(facts: &Facts) -> String {
-    if facts.uid != 0 {
+    let needs = OWN_UID_NEEDS | CapabilitySet::SYS_ADMIN;
+    if facts.uid != 0 && !facts.held.intersects(needs) {
         return "run the supervisor as root".into();
     }
-    let needs = OWN_UID_NEEDS | CapabilitySet::SYS_ADMIN;
     let lacking: Vec<_> =
         needs.difference(facts.held).iter_names().map(|(name, _)| format!("CAP_{name}")).collect();
     match lacking.as_slice() {

@@ -19,7 +19,7 @@ use self::facts::Facts;
 use crate::image::Stage;
 use crate::report::{Protection, Report, Status};
 
-pub use self::tier::Tier;
+pub use self::tier::{Tier, may_give_uids};
 pub(crate) use self::trial::{TRIAL_NAME, become_trial};
 
 /// What a machine can give to the programs that this process starts.

@@ -1,12 +1,19 @@
 //! How far a machine's means go, as one word.
 
-use rustix::thread::CapabilitySet;
+use rustix::thread::{CapabilitySet, capabilities};
 
 use super::facts::Facts;
 
 /// What a supervisor needs to give each plugin a uid of its own, with files that are that uid's.
 pub(super) const OWN_UID_NEEDS: CapabilitySet =
     CapabilitySet::SETUID.union(CapabilitySet::SETGID).union(CapabilitySet::KILL).union(CapabilitySet::CHOWN);
+
+/// Whether this process may give each program a uid and namespaces of its own, by the capabilities that it can use now: so may
+/// root, and so may an ordinary user whose service manager gave it these and nothing else of root's.
+pub fn may_give_uids() -> bool {
+    let needed = OWN_UID_NEEDS | CapabilitySet::SYS_ADMIN;
+    capabilities(None).is_ok_and(|held| held.effective.contains(needed))
+}
 
 /// What this machine can give, from everything to nothing.
 ///

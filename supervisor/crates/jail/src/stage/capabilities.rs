@@ -53,7 +53,8 @@ pub(super) fn keep_right_to_kill() {
     let _ = keep_only(CapabilitySet::KILL);
 }
 
-fn keep_only(kept: CapabilitySet) -> Result<(), StepError> {
+/// Gives up all that is held but these.
+pub(super) fn keep_only(kept: CapabilitySet) -> Result<(), StepError> {
     clear_ambient_capability_set().map_err(failed("cannot clear the ambient set"))?;
     let held = capabilities(None).map_err(failed("cannot read capabilities"))?;
     let sets = CapabilitySets { effective: held.effective & kept, permitted: held.permitted & kept, ..NONE };

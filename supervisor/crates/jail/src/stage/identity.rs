@@ -1,8 +1,9 @@
 //! A uid and gid of the program's own.
 
 use nix::unistd::{Gid, Uid, getgroups, getresgid, getresuid, setgroups, setresgid, setresuid};
-use rustix::thread::{CapabilitySet, capabilities};
+use rustix::thread::CapabilitySet;
 
+use super::capabilities;
 use super::request::Plan;
 use super::step::StepError;
 use crate::report::Status;
@@ -18,7 +19,8 @@ pub(super) fn given(plan: &Plan) -> Result<Identity, Refusal> {
         // identity before any stage starts.)
         return Ok(identity);
     }
-    let held = capabilities(None).map(|sets| sets.effective).unwrap_or(CapabilitySet::empty());
+    let held =
+        rustix::thread::capabilities(None).map(|sets| sets.effective).unwrap_or(CapabilitySet::empty());
     if !held.contains(CapabilitySet::SETUID | CapabilitySet::SETGID) {
         return Err(Refusal::NotPermitted(StepError::errno(
             &format!("cannot become uid {}", identity.uid),
@@ -63,6 +65,9 @@ pub(super) fn become_own(plan: &Plan) -> Result<Option<Status>, StepError> {
         .map_err(|errno| StepError::errno(&format!("cannot become gid {gid}"), errno as i32, ADVICE))?;
     setresuid(uid, uid, uid)
         .map_err(|errno| StepError::errno(&format!("cannot become uid {uid}"), errno as i32, ADVICE))?;
+    // The kernel takes root's capabilities away at this change, and leaves those of a supervisor that is not root: with them
+    // the way back would be open until the step `capabilities`.
+    capabilities::keep_only(CapabilitySet::empty())?;
     verify(uid, gid)?;
     Ok(Some(Status::Enforced))
 }

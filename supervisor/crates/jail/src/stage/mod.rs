@@ -43,7 +43,7 @@
 //! | `parent-death` | SIGKILL when the monitor dies | as early as can be; said again after the uid change, which clears it |
 //! | `process-count` | RLIMIT_NPROC | before the uid change, at which the kernel compares |
 //! | `bounding-set` | no capability can come back by executing something | needs CAP_SETPCAP, so before the uid change |
-//! | `identity` | no groups, then gid, then uid; then it is tried to go back, which must fail | gid first: the uid change takes the right to |
+//! | `identity` | no groups, then gid, then uid, then no capability; then it is tried to go back, which must fail | gid first: the uid change takes the right to |
 //! | `process-tree` | the parent-death signal again, and whether the monitor is still there | after the uid change |
 //! | `no-new-privs` | set-uid files and file capabilities give nothing | after everything that needs privileges |
 //! | `keyring` | a session keyring of its own | after the uid change, so that it is its own |

@@ -7,14 +7,19 @@ use crate::report::Status;
 use crate::spec::Network;
 use crate::sys;
 
+/// What lacks where it is refused.
+const LOOPBACK_ADVICE: &str =
+    "add CAP_NET_ADMIN to the service's capabilities; docs/packages.md has the drop-in";
+
 /// Gives the program the network that it was granted. In the new namespaces.
 pub(super) fn give(plan: &Plan) -> Result<Option<Status>, StepError> {
     let (Some(isolation), Some(_)) = (plan.isolation(), plan.namespaces.get()) else {
         return Ok(Some(namespaces::missing(plan)));
     };
     if isolation.network == Network::Loopback {
-        sys::network::bring_loopback_up()
-            .map_err(|error| StepError::io("cannot bring up its loopback interface", &error, ""))?;
+        sys::network::bring_loopback_up().map_err(|error| {
+            StepError::io("cannot bring up its loopback interface", &error, LOOPBACK_ADVICE)
+        })?;
     }
     Ok(Some(Status::Enforced))
 }

@@ -1,6 +1,7 @@
 //! What the kernel offers and neither rustix nor nix wraps safely. The only `unsafe` of the tree.
 
 pub(crate) mod keyring;
+pub(crate) mod memory;
 pub(crate) mod mounts;
 pub(crate) mod namespaces;
 pub(crate) mod network;
@@ -21,7 +22,7 @@ pub(crate) enum Side {
 }
 
 /// Refuses to go on in a process with several threads.
-fn single_thread() -> io::Result<()> {
+pub(crate) fn single_thread() -> io::Result<()> {
     let threads = std::fs::read_dir("/proc/self/task")?.count();
     if threads == 1 {
         Ok(())

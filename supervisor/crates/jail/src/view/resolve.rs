@@ -17,7 +17,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2, readlinkat};
+use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
@@ -134,8 +134,7 @@ impl Trust {
 
     /// The path without links, and what is there.
     fn walk(&self, path: &Path) -> Result<(PathBuf, FileType), Refusal> {
-        let how = OFlags::PATH | OFlags::CLOEXEC;
-        match openat2(CWD, path, how, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+        match crate::plainly::open(CWD, path) {
             Ok(file) => Ok((path.to_owned(), kind(&fstat(&file).map_err(Refusal::Kernel)?))),
             Err(Errno::LOOP) => self.follow(path),
             Err(errno) => Err(Refusal::Kernel(errno)),

@@ -6,14 +6,14 @@
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::fs::CWD;
 use rustix::io::Errno;
 
 use super::super::step::StepError;
 
 /// Opens a path that no link is on; one that is there is [`Errno::LOOP`].
 pub(in super::super) fn plainly(path: &Path) -> Result<OwnedFd, Errno> {
-    openat2(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::NO_SYMLINKS)
+    crate::plainly::open(CWD, path)
 }
 
 /// Whether a file is not there for the program: missing, out of reach, or behind a link that is not followed.

@@ -19,6 +19,9 @@ const FIRST_PLACE: &str = "/.private";
 /// The memory file system, while the root is built.
 pub(super) struct PrivatePlace {
     mount: OwnedFd,
+    /// Its directories, and whose they are to be.
+    names: Vec<String>,
+    identity: Option<Identity>,
 }
 
 impl PrivatePlace {
@@ -36,9 +39,10 @@ impl PrivatePlace {
         let mount = memory(wanted.bytes, wanted.inodes, attributes).map_err(failed(WHAT))?;
         tree.mount_point(Path::new(FIRST_PLACE), Kind::Directory)?;
         tree.mount(mount.as_fd(), Path::new(FIRST_PLACE))?;
-        let place = Self { mount };
-        for name in wanted.dirs.iter().map(String::as_str).chain([SHARED_MEMORY]) {
-            place.directory(name, identity)?;
+        let names: Vec<_> = wanted.dirs.iter().cloned().chain([SHARED_MEMORY.to_owned()]).collect();
+        let place = Self { mount, names, identity };
+        for name in &place.names {
+            place.directory(name)?;
         }
         // Its path may lie in /tmp, so that comes first.
         place.show(tree, &wanted.tmp, Path::new(TMP))?;
@@ -53,21 +57,34 @@ impl PrivatePlace {
     }
 
     /// Nothing can be made beside its directories any more. A descriptor of it, for the supervisor.
+    ///
+    /// They are the program's from here on and not before: its path or what it is shown may lie in one of them (`/tmp`), and
+    /// in another's directory we could make no place for it.
     pub(super) fn seal(self) -> Result<OwnedFd, StepError> {
+        for name in &self.names {
+            self.give(name)?;
+        }
         sys::mounts::add_attributes(self.mount.as_fd(), MountAttrFlags::MOUNT_ATTR_RDONLY, false)
             .map_err(|error| StepError::io("cannot seal its private directory", &error, MOUNT_ADVICE))?;
         Ok(self.mount)
     }
 
-    fn directory(&self, name: &str, identity: Option<Identity>) -> Result<(), StepError> {
-        let what = || format!("cannot make the directory {name} in its private one");
+    fn directory(&self, name: &str) -> Result<(), StepError> {
         mkdirat(&self.mount, name, Mode::RWXU).map_err(|errno| {
-            StepError::errno(&what(), errno.raw_os_error(), "give it room for more files and directories")
-        })?;
-        let Some(Identity { uid, gid }) = identity else { return Ok(()) };
+            StepError::errno(
+                &cannot_make(name),
+                errno.raw_os_error(),
+                "give it room for more files and directories",
+            )
+        })
+    }
+
+    fn give(&self, name: &str) -> Result<(), StepError> {
+        let Some(Identity { uid, gid }) = self.identity else { return Ok(()) };
         let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
         chownat(&self.mount, name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW).map_err(|errno| {
-            StepError::errno(&what(), errno.raw_os_error(), "add CAP_CHOWN to the service's capabilities")
+            let advice = "add CAP_CHOWN to the service's capabilities";
+            StepError::errno(&cannot_make(name), errno.raw_os_error(), advice)
         })
     }
 
@@ -79,4 +96,8 @@ impl PrivatePlace {
             .map_err(failed("cannot take a directory of its private one"))?;
         tree.mount(directory.as_fd(), at)
     }
+}
+
+fn cannot_make(name: &str) -> String {
+    format!("cannot make the directory {name} in its private one")
 }

@@ -7,10 +7,7 @@ use std::io::Write as _;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, mkdirat, mknodat, openat, openat2, symlinkat,
-    unlinkat,
-};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, mkdirat, mknodat, openat, symlinkat, unlinkat};
 use rustix::io::Errno;
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, fsconfig_create,
@@ -104,8 +101,7 @@ impl Tree {
     /// A mount point that is there already, in something else that is mounted. Whoever may write there has put it
     /// there, so no link is followed.
     pub(super) fn existing(&self, at: &Path) -> Result<OwnedFd, Errno> {
-        let how = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        openat2(&self.root, relative(at), OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), how)
+        crate::plainly::open_beneath(&self.root, &relative(at))
     }
 
     /// A read-only file with this content.

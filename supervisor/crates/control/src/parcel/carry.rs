@@ -1,0 +1,227 @@
+//! From a document and its descriptors to one descriptor, and back.
+
+use std::fs::File;
+use std::io::{self, IoSlice, IoSliceMut, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, memfd_create};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
+
+use super::{Packer, Unpacker};
+
+/// The largest document. One says a few hundred bytes of each process, and there are at most some thousands; a larger one
+/// is refused by whoever seals it, and not read by whoever opens it.
+pub const MAX_DOCUMENT_BYTES: u64 = 16 << 20;
+
+/// The most descriptors: as many packets of `PER_PACKET` as one packet can hold the sockets of. The kernel's own bound,
+/// the sender's `RLIMIT_NOFILE`, comes first nearly everywhere; either is an error of [`seal`].
+pub const MAX_DESCRIPTORS: usize = PER_PACKET * PER_PACKET;
+
+/// Descriptors of one packet: the kernel takes 253, and the first packet has the document besides.
+const PER_PACKET: usize = 250;
+
+/// How a parcel begins, the version of this layout included.
+const MAGIC: [u8; 8] = *b"TALONPC1";
+
+/// [`MAGIC`] and how many descriptors there are.
+const HEADER_BYTES: usize = MAGIC.len() + size_of::<u32>();
+
+/// The number of a packet, from 0.
+const NUMBER_BYTES: usize = size_of::<u32>();
+
+/// Nobody may change what was sealed.
+const SEALS: SealFlags =
+    SealFlags::WRITE.union(SealFlags::SHRINK).union(SealFlags::GROW).union(SealFlags::SEAL);
+
+/// Why nothing was sealed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SealError {
+    /// The document has more than [`MAX_DOCUMENT_BYTES`].
+    #[error("the document has {0} bytes, and at most {MAX_DOCUMENT_BYTES} fit")]
+    Document(u64),
+    /// There are more than [`MAX_DESCRIPTORS`].
+    #[error("there are {0} descriptors, and at most {MAX_DESCRIPTORS} fit")]
+    Descriptors(usize),
+    /// The kernel takes no more descriptors that are under way.
+    #[error("{0} descriptors are more than may be under way at once: raise LimitNOFILE= (ulimit -n)")]
+    UnderWay(usize),
+    /// A step failed.
+    #[error("cannot {what}: {source}")]
+    Io {
+        /// The step.
+        what: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// Why a parcel was not opened. Nothing of it is kept then.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// There is no packet in it.
+    #[error("the parcel is empty")]
+    Empty,
+    /// It begins otherwise.
+    #[error("this is no parcel, or one of a version that is not understood")]
+    NotAParcel,
+    /// It says that it has more than [`MAX_DESCRIPTORS`] descriptors, or more than [`MAX_DOCUMENT_BYTES`] of document.
+    #[error("the parcel is too large")]
+    TooLarge,
+    /// Something of it is missing. Too few free descriptors have the same effect.
+    #[error("the parcel is not whole: {0}")]
+    Cut(&'static str),
+    /// The document could still be changed.
+    #[error("the parcel's document is not sealed")]
+    Unsealed,
+    /// A step failed.
+    #[error("cannot {what}: {source}")]
+    Io {
+        /// The step.
+        what: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// Makes one descriptor of a document and what it speaks of. Never waits.
+///
+/// # Errors
+/// [`SealError`]; the descriptors are closed then.
+pub fn seal(document: &[u8], packer: Packer) -> Result<OwnedFd, SealError> {
+    let failed = |what| move |source| SealError::Io { what, source };
+    let descriptors = packer.into_descriptors();
+    let bytes = u64::try_from(document.len()).unwrap_or(u64::MAX);
+    if bytes > MAX_DOCUMENT_BYTES {
+        return Err(SealError::Document(bytes));
+    }
+    let count = u32::try_from(descriptors.len()).unwrap_or(u32::MAX);
+    if descriptors.len() > MAX_DESCRIPTORS {
+        return Err(SealError::Descriptors(descriptors.len()));
+    }
+    let under_way = |source: io::Error| match Errno::from_io_error(&source) {
+        Some(Errno::TOOMANYREFS) => SealError::UnderWay(descriptors.len()),
+        _ => SealError::Io { what: "put descriptors into the parcel", source },
+    };
+    let mut first = vec![in_memory(document).map_err(failed("keep the document in memory"))?];
+    for (number, chunk) in (0_u32..).zip(descriptors.chunks(PER_PACKET)) {
+        first.push(with_packet(&number.to_le_bytes(), chunk).map_err(under_way)?);
+    }
+    let mut header = [0; HEADER_BYTES];
+    let (magic, rest) = header.split_at_mut(MAGIC.len());
+    magic.copy_from_slice(&MAGIC);
+    rest.copy_from_slice(&count.to_le_bytes());
+    with_packet(&header, &first).map_err(under_way)
+}
+
+/// Opens a parcel and leaves it as it is. Never waits.
+///
+/// # Errors
+/// [`OpenError`]
+pub fn open(parcel: BorrowedFd<'_>) -> Result<(Vec<u8>, Unpacker), OpenError> {
+    let mut header = [0; HEADER_BYTES];
+    let mut first = look(parcel, &mut header)?.into_iter();
+    let (magic, count) = header.split_at(MAGIC.len());
+    if magic != MAGIC {
+        return Err(OpenError::NotAParcel);
+    }
+    let count = count.try_into().map(u32::from_le_bytes).map_err(|_| OpenError::NotAParcel)?;
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    if count > MAX_DESCRIPTORS {
+        return Err(OpenError::TooLarge);
+    }
+    let document = read(first.next().ok_or(OpenError::Cut("it has no document"))?)?;
+    let mut descriptors = Vec::with_capacity(count);
+    for (expected, packet) in (0_u32..).zip(first) {
+        let mut number = [0; NUMBER_BYTES];
+        let chunk = look(packet.as_fd(), &mut number)?;
+        if u32::from_le_bytes(number) != expected {
+            return Err(OpenError::Cut("its packets are not in order"));
+        }
+        if descriptors.len() + chunk.len() > count {
+            return Err(OpenError::TooLarge);
+        }
+        descriptors.extend(chunk);
+    }
+    if descriptors.len() != count {
+        return Err(OpenError::Cut("descriptors are missing"));
+    }
+    Ok((document, Unpacker::new(descriptors)))
+}
+
+fn in_memory(document: &[u8]) -> io::Result<OwnedFd> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let mut file = File::from(memfd_create("talon-parcel", flags)?);
+    file.write_all(document)?;
+    fcntl_add_seals(&file, SEALS)?;
+    Ok(file.into())
+}
+
+/// A socket in which there is one packet.
+fn with_packet(bytes: &[u8], descriptors: &[OwnedFd]) -> io::Result<OwnedFd> {
+    let (keeps, sends) = crate::pair()?;
+    let borrowed: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(PER_PACKET + 1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if !borrowed.is_empty() {
+        let fits = ancillary.push(SendAncillaryMessage::ScmRights(&borrowed));
+        debug_assert!(fits, "callers keep to PER_PACKET and one more");
+    }
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    retry_on_intr(|| sendmsg(&sends, &[IoSlice::new(bytes)], &mut ancillary, flags))?;
+    Ok(keeps)
+}
+
+/// The packet of a socket, which stays in it: exactly these bytes, and its descriptors.
+fn look(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> Result<Vec<OwnedFd>, OpenError> {
+    let expected = bytes.len();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(PER_PACKET + 1))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+    let received = retry_on_intr(|| recvmsg(socket, &mut [IoSliceMut::new(bytes)], &mut ancillary, flags))
+        .map_err(|error| match error {
+            Errno::AGAIN => OpenError::Empty,
+            error => OpenError::Io { what: "look into the parcel", source: error.into() },
+        })?;
+    // Taken first, so that they are closed whatever is wrong with the rest.
+    let rights = |message| match message {
+        RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
+        _ => None,
+    };
+    let descriptors = ancillary.drain().filter_map(rights).flatten().collect();
+    if received.bytes == 0 {
+        return Err(OpenError::Empty);
+    }
+    if received.bytes != expected || received.flags.contains(ReturnFlags::TRUNC) {
+        return Err(OpenError::NotAParcel);
+    }
+    if received.flags.contains(ReturnFlags::CTRUNC) {
+        return Err(OpenError::Cut("not all of its descriptors could be received; see the open files limit"));
+    }
+    Ok(descriptors)
+}
+
+fn read(document: OwnedFd) -> Result<Vec<u8>, OpenError> {
+    let failed = |source: io::Error| OpenError::Io { what: "read the parcel's document", source };
+    // What is no memory file has no seals.
+    if !fcntl_get_seals(&document).is_ok_and(|seals| seals.contains(SEALS)) {
+        return Err(OpenError::Unsealed);
+    }
+    let size = u64::try_from(fstat(&document).map_err(|error| failed(error.into()))?.st_size);
+    let size = size.ok().filter(|size| *size <= MAX_DOCUMENT_BYTES).ok_or(OpenError::TooLarge)?;
+    let mut bytes = vec![0; usize::try_from(size).map_err(|_| OpenError::TooLarge)?];
+    // From a place of its own: the offset is everybody's who has this file.
+    File::from(document).read_exact_at(&mut bytes, 0).map_err(failed)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+#[path = "carry_tests.rs"]
+mod tests;

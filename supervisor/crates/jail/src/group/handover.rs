@@ -1,0 +1,115 @@
+//! Groups that outlive their supervisor.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use super::{Group, GroupError, Groups, find, limits, write};
+use crate::spec::Limits;
+
+impl Groups {
+    /// Takes back the controllers that were given on, if this process had to leave the base for a leaf of its own: as long as
+    /// they are enabled no process can be put into the base, and a service manager that starts the next supervisor there would
+    /// fail (systemd before 254, which knows no `DelegateSubgroup=`). Until that one [adopts](Group::adopt) them, the groups that
+    /// are in use bound nothing. Gives whether there was anything to do. The last thing to do before the end.
+    pub fn let_go(&self) -> bool {
+        if !self.moved {
+            return false;
+        }
+        // Innermost first: what a child gives on cannot be taken from its parent.
+        for group in [&self.dir, &self.base] {
+            for controller in &self.controllers {
+                // One that is not enabled has nothing to lose.
+                let _ = write(&group.join("cgroup.subtree_control"), &format!("-{controller}"));
+            }
+        }
+        true
+    }
+}
+
+impl Group {
+    /// Its directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Takes over a group that another supervisor made for the process `member`, wherever it lies. What it bounds is to be said
+    /// next, with [`Group::bound`].
+    ///
+    /// # Errors
+    /// When it is not the group that the process is in. It stays as it is then.
+    pub fn adopt(dir: PathBuf, member: u32) -> Result<Self, GroupError> {
+        let failed = |source| GroupError::Directory { path: dir.clone(), source };
+        let members = fs::read_to_string(dir.join("cgroup.procs")).map_err(failed)?;
+        if !members.lines().any(|line| line.parse() == Ok(member)) {
+            return Err(GroupError::NotIn { path: dir, pid: member });
+        }
+        let procs = File::options().write(true).open(dir.join("cgroup.procs")).map_err(failed)?;
+        Ok(Self { dir, procs, memory_bytes: 0, lacking: Vec::new(), released: false })
+    }
+
+    /// Sets the limits again, as many as there are controllers for by now.
+    ///
+    /// # Errors
+    /// When one that is offered is refused.
+    pub fn bound(&mut self, limits: &Limits) -> Result<(), GroupError> {
+        let offered = fs::read_to_string(self.dir.join("cgroup.controllers"));
+        let offered = offered.map_err(|source| GroupError::Directory { path: self.dir.clone(), source })?;
+        let is_offered = |name: &&str| offered.split_ascii_whitespace().any(|offered| offered == *name);
+        let controllers: Vec<&str> = find::CONTROLLERS.into_iter().filter(is_offered).collect();
+        self.memory_bytes = limits.memory_bytes;
+        self.lacking = limits::set(&self.dir, limits, &controllers)?;
+        Ok(())
+    }
+
+    /// Forgets the group without ending or removing anything: it is somebody else's now.
+    pub fn release(mut self) {
+        self.released = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::find::Place;
+    use super::super::tests::{group_like, text};
+    use super::*;
+
+    #[test]
+    fn the_controllers_are_taken_back_innermost_first_where_we_had_to_move() {
+        let root = tempfile::tempdir().unwrap();
+        let place =
+            |must_move| Place { base: root.path().to_owned(), must_move, controllers: vec!["memory"] };
+        fs::create_dir_all(root.path().join("talon-x")).unwrap();
+        fs::create_dir_all(root.path().join("supervisor")).unwrap();
+        for group in ["", "talon-x", "supervisor"] {
+            for file in ["cgroup.subtree_control", "cgroup.procs"] {
+                fs::write(root.path().join(group).join(file), "").unwrap();
+            }
+        }
+        let control = |group: &str| text(&root.path().join(group), "cgroup.subtree_control");
+        let stayed = Groups::open_in(&place(false), "x").unwrap();
+        assert!(!stayed.let_go());
+        assert_eq!([control(""), control("talon-x")], ["+memory"; 2]);
+        let moved = Groups::open_in(&place(true), "x").unwrap();
+        assert!(moved.let_go());
+        assert_eq!([control(""), control("talon-x")], ["-memory"; 2]);
+    }
+
+    #[test]
+    fn a_group_is_adopted_by_its_member_and_bounded_again() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("talon-x/plugin");
+        group_like(&dir, &["memory.max", "memory.oom.group", "pids.max"]);
+        fs::write(dir.join("cgroup.procs"), "17\n18\n").unwrap();
+        fs::write(dir.join("cgroup.controllers"), "pids memory\n").unwrap();
+        let limits = Limits { memory_bytes: 1 << 20, ..Limits::default() };
+        let refused = Group::adopt(dir.clone(), 7).unwrap_err();
+        assert!(refused.to_string().contains("process 7 is not in the cgroup"), "{refused}");
+        let mut group = Group::adopt(dir.clone(), 18).unwrap();
+        assert_eq!(text(&dir, "memory.max"), "");
+        group.bound(&limits).unwrap();
+        assert_eq!(text(&dir, "memory.max"), "1048576");
+        assert!(group.lacking().iter().any(|lacking| lacking.starts_with("cpu.weight")));
+        group.release();
+        assert!(dir.exists(), "it is somebody else's");
+    }
+}
