@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
@@ -34,6 +35,14 @@ pub enum EventKind {
     CallProgress,
     /// What a plugin declares of an action is not what was approved: `action`, `what`.
     ToolsChanged,
+    /// A plugin's processes were replaced without losing a call: `old_digest`, `new_digest`.
+    PluginReplaced,
+    /// Those that should have replaced a plugin's did not become ready; the old ones go on: `reason`.
+    ReplacementFailed,
+    /// The configuration was read anew: `changed`, `needs_restart`.
+    ConfigReloaded,
+    /// A configuration was refused, and the one before stays: `problems`.
+    ConfigRefused,
     /// A plugin was refused.
     Refused,
     /// A plugin's answers held too much control syntax; told by the door: `neutralised`.
@@ -56,6 +65,10 @@ impl EventKind {
             Self::CapabilitiesChanged => "capabilities_changed",
             Self::CallProgress => "call_progress",
             Self::ToolsChanged => "tools_changed",
+            Self::PluginReplaced => "plugin_replaced",
+            Self::ReplacementFailed => "replacement_failed",
+            Self::ConfigReloaded => "config_reloaded",
+            Self::ConfigRefused => "config_refused",
             Self::Refused => "refused",
             Self::Quarantined => "quarantined",
             Self::LogLinesDropped => "log_lines_dropped",
@@ -94,13 +107,14 @@ pub struct Event {
 pub struct Events {
     sender: broadcast::Sender<Arc<Event>>,
     sequence: Arc<Mutex<u64>>,
+    lost: Arc<AtomicU64>,
 }
 
 impl Events {
     /// Nobody listens yet.
     #[must_use]
     pub fn new() -> Self {
-        Self { sender: broadcast::Sender::new(CAPACITY), sequence: Arc::default() }
+        Self { sender: broadcast::Sender::new(CAPACITY), sequence: Arc::default(), lost: Arc::default() }
     }
 
     /// Everything from now on. A listener that lags more than [`CAPACITY`] events behind gets
@@ -108,6 +122,23 @@ impl Events {
     #[must_use]
     pub fn subscribe(&self) -> broadcast::Receiver<Arc<Event>> {
         self.sender.subscribe()
+    }
+
+    /// How many events were told.
+    #[must_use]
+    pub fn told(&self) -> u64 {
+        *self.sequence.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A listener that lagged behind says how many it lost.
+    pub fn lose(&self, count: u64) {
+        self.lost.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// How many events listeners lost, as they said.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
     }
 
     /// Tells an event. Never waits, whether somebody listens or not.

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use talon_sanitize::Sanitized;
 use tokio::time::Instant;
+use tonic::metadata::{AsciiMetadataKey, AsciiMetadataValue, MetadataMap};
+use tracing::Span;
 
 /// One call, ready for the wire.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +23,45 @@ pub struct ExecuteRequest {
     pub configured_timeout: Option<Duration>,
     /// Who hears how far it is.
     pub follower: Option<Follower>,
+    /// What goes along as gRPC metadata, if anything does. With it the request has a span of its own.
+    pub metadata: Option<Metadata>,
+}
+
+/// So many pairs of [`Metadata`] are sent: a trace context has two. The rest is left out.
+pub const MAX_METADATA_PAIRS: usize = 8;
+/// The longest value of [`Metadata`], in bytes: twice what a trace context may have. A longer one is left out.
+pub const MAX_METADATA_BYTES: usize = 1024;
+
+/// Says what goes along with a call as gRPC metadata, once it is on its way: names and values, by the span of the request.
+#[derive(Clone)]
+pub struct Metadata(Arc<Asked>);
+
+type Asked = dyn Fn(&Span) -> Vec<(&'static str, String)> + Send + Sync;
+
+impl Metadata {
+    /// What `ask` says. Pairs that gRPC cannot carry as text are left out.
+    #[must_use]
+    pub fn new(ask: impl Fn(&Span) -> Vec<(&'static str, String)> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(ask))
+    }
+
+    pub(crate) fn within(&self, request: &Span) -> MetadataMap {
+        let mut map = MetadataMap::new();
+        for (name, value) in (self.0)(request).into_iter().take(MAX_METADATA_PAIRS) {
+            let name = AsciiMetadataKey::from_bytes(name.as_bytes());
+            let value = Some(value).filter(|value| value.len() <= MAX_METADATA_BYTES);
+            if let (Ok(name), Some(Ok(value))) = (name, value.map(AsciiMetadataValue::try_from)) {
+                map.insert(name, value);
+            }
+        }
+        map
+    }
+}
+
+impl std::fmt::Debug for Metadata {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Metadata").finish_non_exhaustive()
+    }
 }
 
 /// How far a call has come, as its plugin told it.
@@ -129,5 +170,29 @@ impl ExecuteError {
             ),
             Self::TooLarge { .. } | Self::NotDecodable(_) => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metadata_is_bounded_and_what_cannot_be_sent_is_left_out() {
+        let said =
+            |pairs: Vec<(&'static str, String)>| Metadata::new(move |_| pairs.clone()).within(&Span::none());
+        let long = "x".repeat(MAX_METADATA_BYTES + 1);
+        let map = said(vec![
+            ("traceparent", "00-1".to_owned()),
+            ("tracestate", long),
+            ("Not A Name", "v".to_owned()),
+            ("bytes-bin", "v".to_owned()),
+            ("line", "a\nb".to_owned()),
+        ]);
+        assert_eq!(map.len(), 1);
+        assert_eq!(map.get("traceparent").unwrap(), "00-1");
+        const NAMES: [&str; 10] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
+        let many = NAMES.iter().map(|name| (*name, String::new())).collect();
+        assert_eq!(said(many).len(), MAX_METADATA_PAIRS);
     }
 }

@@ -1,7 +1,8 @@
 //! The instances of one plugin as its callers see them: who is ready, who will be, and whom to ask next.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -15,7 +16,9 @@ use crate::lifecycle::reason::span;
 use crate::lifecycle::{Desired, State};
 use crate::live::{InFlight, Live};
 use crate::name::PluginName;
+use crate::seam::ProcessHandle;
 use crate::spec::{Dialect, PluginSpec};
+use crate::usage::InstanceReading;
 
 /// How many calls of one plugin may wait for an instance to become ready. The guard's admission layer keeps
 /// the number far below; this bounds callers without a guard. Beyond it a call is refused at once, retryable.
@@ -29,15 +32,21 @@ pub(crate) struct View {
     /// Whether it is ready or becomes so without an operator: a call may wait for it.
     pub(crate) coming: bool,
     pub(crate) reason: Option<Sanitized>,
+    /// What of the reason happened, without what follows from it.
+    pub(crate) cause: Option<Sanitized>,
     /// Deaths within the window, as of the last event.
     pub(crate) deaths: u32,
     pub(crate) generation: u64,
     /// How often a process was started for it.
     pub(crate) starts: u64,
+    /// How often one ended otherwise than by a stop, by reason.
+    pub(crate) restarts: BTreeMap<&'static str, u64>,
     pub(crate) pid: Option<u32>,
     pub(crate) uid: Option<u32>,
     pub(crate) ready_since: Option<SystemTime>,
     pub(crate) start_to_ready: Option<Duration>,
+    /// Whether the process was started by another supervisor.
+    pub(crate) taken_over: bool,
     /// What the last start found; kept after the process is gone.
     pub(crate) last_start: Option<Arc<LastStart>>,
 }
@@ -57,13 +66,16 @@ impl View {
             desired,
             coming: desired == Desired::Up,
             reason: None,
+            cause: None,
             deaths: 0,
             generation: 0,
             starts: 0,
+            restarts: BTreeMap::new(),
             pid: None,
             uid: None,
             ready_since: None,
             start_to_ready: None,
+            taken_over: false,
             last_start: None,
         }
     }
@@ -72,11 +84,27 @@ impl View {
 /// Where one driver puts what it knows and who takes its calls.
 pub(crate) struct Slot {
     pub(crate) index: u32,
+    /// How many generations of it there were in the pools that this one follows.
+    pub(crate) before: u64,
     pub(crate) view: ArcSwap<View>,
     pub(crate) live: ArcSwapOption<Live>,
+    /// The process, without keeping it.
+    pub(crate) process: Mutex<Option<Weak<dyn ProcessHandle>>>,
 }
 
 impl Slot {
+    pub(crate) fn show_process(&self, process: Option<Weak<dyn ProcessHandle>>) {
+        *self.process.lock().unwrap_or_else(PoisonError::into_inner) = process;
+    }
+
+    /// What its process uses; blocking.
+    pub(crate) fn reading(&self) -> Option<InstanceReading> {
+        // Not held while files are read.
+        let process = self.process.lock().unwrap_or_else(PoisonError::into_inner).clone()?.upgrade()?;
+        let generation = self.view.load().generation;
+        Some(InstanceReading { index: self.index, generation, reading: process.reading()? })
+    }
+
     pub(crate) fn in_flight(&self) -> usize {
         self.live.load().as_ref().map_or(0, |live| live.in_flight())
     }
@@ -91,19 +119,26 @@ pub(crate) struct Pool {
     ready_wait: Duration,
     max_message_bytes: usize,
     waiting: AtomicUsize,
+    /// Who takes the calls since this pool drains: set once, before it begins to.
+    successor: OnceLock<Arc<Pool>>,
     /// Where the search for the least loaded begins, so that equals take turns. Held while one is chosen and
     /// the call counted in: between the two, another call would choose the same instance.
     turn: Mutex<usize>,
 }
 
 impl Pool {
-    pub(crate) fn new(spec: &PluginSpec) -> Self {
-        let desired = if spec.enabled { Desired::Up } else { Desired::Down };
+    /// Of a plugin that is to be started or not, and that goes on counting where the one `before` it ends.
+    pub(crate) fn new(spec: &PluginSpec, starts: bool, before: Option<&Self>) -> Self {
+        let desired = if starts { Desired::Up } else { Desired::Down };
         let slot = |index| {
+            let before = before.and_then(|pool| pool.slots.get(usize::try_from(index).ok()?));
+            let generation = before.map_or(0, |slot| slot.view.load().generation);
             Arc::new(Slot {
                 index,
-                view: ArcSwap::from_pointee(View::new(desired)),
+                before: generation,
+                view: ArcSwap::from_pointee(View { generation, ..View::new(desired) }),
                 live: ArcSwapOption::empty(),
+                process: Mutex::default(),
             })
         };
         Self {
@@ -113,6 +148,7 @@ impl Pool {
             ready_wait: spec.lifecycle.ready_wait,
             max_message_bytes: spec.max_message_bytes,
             waiting: AtomicUsize::new(0),
+            successor: OnceLock::new(),
             turn: Mutex::new(0),
         }
     }
@@ -139,6 +175,35 @@ impl Pool {
         }
     }
 
+    /// From now on calls find another pool, also those that wait in this one.
+    pub(crate) fn give_way(&self, successor: Arc<Self>) {
+        // A plugin is replaced once; its successor is what is replaced next.
+        let _ = self.successor.set(successor);
+        self.changed.send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    /// The pool that takes calls now.
+    fn newest(self: &Arc<Self>) -> &Arc<Self> {
+        let mut pool = self;
+        while let Some(successor) = pool.successor.get() {
+            pool = successor;
+        }
+        pool
+    }
+
+    /// Counts a call in at a ready instance, here or in a successor; with the most that its answer may have, in bytes.
+    async fn enter(self: &Arc<Self>, deadline: Option<Instant>) -> Result<(InFlight, usize), ExecuteError> {
+        let mut pool = self.newest();
+        loop {
+            let entered = pool.acquire(deadline).await;
+            match pool.successor.get() {
+                // It gave way while the call looked for an instance or waited for one.
+                Some(_) if entered.is_err() => pool = pool.newest(),
+                _ => return entered.map(|flight| (flight, pool.max_message_bytes)),
+            }
+        }
+    }
+
     /// Counts a call in at a ready instance, waiting for one if it comes back by itself.
     async fn acquire(&self, deadline: Option<Instant>) -> Result<InFlight, ExecuteError> {
         if let Some(flight) = self.pick(deadline) {
@@ -154,6 +219,9 @@ impl Pool {
             changes.borrow_and_update();
             if let Some(flight) = self.pick(deadline) {
                 return Ok(flight);
+            }
+            if self.successor.get().is_some() {
+                return Err(ExecuteError::Stopped);
             }
             if !self.slots.iter().any(|slot| slot.view.load().coming) {
                 return Err(ExecuteError::Unavailable { reason: self.why_not_ready(), retryable: false });
@@ -238,7 +306,8 @@ pub struct Executor {
 impl Executor {
     /// Runs one call on the least loaded ready instance and returns the undecoded `ToolResultResponse`.
     ///
-    /// While the plugin starts, restarts or recovers, the call waits for it up to its `ready_wait` and its own
+    /// A plugin that was replaced meanwhile is called in its successor. While the plugin starts, restarts or recovers, the call
+    /// waits for it up to its `ready_wait` and its own
     /// deadline. Once it is on its way it is never repeated: whether an action took effect before a death is
     /// not known. Dropping the future cancels the call on the wire. An answer that comes after the deadline reaches
     /// nobody; what its stream is kept for then is said with `kill_overdue_after`.
@@ -248,8 +317,8 @@ impl Executor {
     pub async fn execute(&self, request: ExecuteRequest) -> Result<Bytes, ExecuteError> {
         let began = Instant::now();
         let call = async {
-            let flight = self.pool.acquire(request.deadline).await?;
-            flight.execute(&request, self.pool.max_message_bytes).await
+            let (flight, max_message_bytes) = self.pool.enter(request.deadline).await?;
+            flight.execute(&request, max_message_bytes).await
         };
         match request.deadline {
             None => call.await,
@@ -265,13 +334,13 @@ impl Executor {
     /// Calls that wait for an instance to become ready.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        self.pool.waiting()
+        self.pool.newest().waiting()
     }
 
     /// Calls in flight, over all instances.
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        self.pool.slots.iter().map(|slot| slot.in_flight()).sum()
+        self.pool.newest().slots.iter().map(|slot| slot.in_flight()).sum()
     }
 }
 

@@ -27,6 +27,7 @@ pub mod events;
 mod execute;
 mod followed;
 pub mod grant;
+pub mod handover;
 pub mod handshake;
 mod identity;
 mod instances;
@@ -51,6 +52,7 @@ pub mod spec;
 pub mod state_sockets;
 mod stdio;
 pub mod units;
+mod usage;
 mod view;
 
 pub use approved::PLUGIN_TEXTS;
@@ -59,7 +61,8 @@ pub use capability::Capability;
 pub use environment::DEFAULT_ENV_ALLOW_LIST;
 pub use events::{Event, EventKind, Events, NewEvent};
 pub use execute::{
-    ExecuteError, ExecuteRequest, Follower, MAX_PROGRESS_MESSAGE_BYTES, MAX_STATUS_MESSAGE_CHARS, Progress,
+    ExecuteError, ExecuteRequest, Follower, MAX_METADATA_BYTES, MAX_METADATA_PAIRS,
+    MAX_PROGRESS_MESSAGE_BYTES, MAX_STATUS_MESSAGE_CHARS, Metadata, Progress,
 };
 pub use grant::ActionPattern;
 pub use instances::{Executor, MAX_WAITING_CALLS};
@@ -67,9 +70,10 @@ pub use lifecycle::{Desired, State};
 pub use logs::{Level, LogLine, LogTail, Stream};
 pub use name::PluginName;
 pub use plugin::{ApproveFailure, Offered, OperateError, Plugin};
-pub use registry::{MAX_PLUGINS, RegisterError, Registry};
+pub use registry::{IfDown, MAX_PLUGINS, Outcome, RegisterError, Registry, ReplaceError, Replaced};
 pub use service::{Home, Link, Service, ServiceSpec, ServiceStatus};
 pub use settings::{LogLimits, Settings, SetupError, default_start_concurrency};
 pub use snapshot::{InstanceSnapshot, Snapshot};
 pub use spec::{MAX_INSTANCES, PluginSpec};
 pub use state_sockets::{Attached, StateSockets};
+pub use usage::{InstanceReading, Reading};

@@ -9,11 +9,14 @@ use bytes::Bytes;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tonic::metadata::MetadataMap;
+use tracing::{Instrument, Span};
 
 use crate::execute::Progress;
 use crate::execute::{ExecuteError, ExecuteRequest};
 use crate::followed::{Followed, News};
 use crate::lifecycle::event::CallsEnd;
+use crate::name::PluginName;
 use crate::overdue::{Overdue, Watched};
 use crate::seam::{Sent, Wire};
 
@@ -24,6 +27,8 @@ const EXIT_NEWS_WAIT: Duration = Duration::from_millis(500);
 /// A process of one generation, from ready to gone.
 pub(crate) struct Live {
     pub(crate) client: Arc<dyn Wire>,
+    /// Which instance of its plugin it is.
+    of: (PluginName, u32),
     calls: Mutex<Calls>,
     /// Told whenever the last call in flight ends.
     idle: Notify,
@@ -56,11 +61,13 @@ struct Flight {
 impl Live {
     pub(crate) fn new(
         client: Arc<dyn Wire>,
+        of: (PluginName, u32),
         generation: u64,
         overdue: Option<mpsc::Sender<Overdue>>,
     ) -> Self {
         Self {
             client,
+            of,
             calls: Mutex::new(Calls { open: true, next_ticket: 0, flights: BTreeMap::new() }),
             idle: Notify::new(),
             answered: AtomicU64::new(0),
@@ -177,15 +184,35 @@ impl InFlight {
         request: &ExecuteRequest,
         max_message_bytes: usize,
     ) -> Result<Bytes, ExecuteError> {
-        let ExecuteRequest { message, deadline, configured_timeout, follower } = request;
+        let ExecuteRequest { message, deadline, configured_timeout, follower, metadata } = request;
         let live = &self.live;
+        let (plugin, instance) = &live.of;
+        // For the call's lines from here on.
+        Span::current().record("instance", instance);
         if live.heard.load(Ordering::Relaxed)
             && let Some(flight) = live.calls().flights.get_mut(&self.ticket)
         {
             flight.followed = Some(Followed::new(&message.id, &message.action, follower.clone()));
         }
         let began = Instant::now();
-        let Sent { answer, rest } = live.client.execute(message, *deadline, max_message_bytes);
+        let (span, metadata) = match metadata {
+            // The request's own part of a trace; nobody else would look at it.
+            Some(metadata) => {
+                let span = tracing::error_span!(
+                    target: "talon::call",
+                    "plugin",
+                    plugin = %plugin,
+                    action = message.action,
+                    instance,
+                    outcome = tracing::field::Empty
+                );
+                let metadata = metadata.within(&span);
+                (span, metadata)
+            }
+            None => (Span::none(), MetadataMap::new()),
+        };
+        let Sent { answer, rest } = live.client.execute(message, metadata, *deadline, max_message_bytes);
+        let answer = answer.instrument(span.clone());
         let mut watched = Watched::new(message, rest);
         if let (Some(to), Some(deadline), Some(timeout)) = (&live.overdue, *deadline, *configured_timeout) {
             watched.hand_over(to, live.generation, deadline, deadline.max(began + timeout));
@@ -194,10 +221,12 @@ impl InFlight {
             biased;
             answer = answer => answer,
             end = live.ended() => {
+                span.record("outcome", "failed");
                 watched.let_go();
                 return Err(end);
             }
         };
+        span.record("outcome", if answer.is_ok() { "ok" } else { "failed" });
         if !matches!(answer, Err(ExecuteError::TimedOut { .. })) {
             watched.let_go();
         }

@@ -1,7 +1,7 @@
 //! The handle on one plugin: what the operator may do with it, and what is known of it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 use crate::approved::ApproveError;
 use crate::capability::Capability;
 use crate::common::Common;
-use crate::driver::{COMMAND_ROOM, Command, Driver};
+use crate::driver::{COMMAND_ROOM, Command, Driver, ReadyProcess};
 use crate::instances::{Executor, View};
 use crate::lifecycle::event::Event;
 use crate::lifecycle::{Desired, State};
@@ -21,6 +21,7 @@ use crate::name::PluginName;
 use crate::seam::Launch;
 use crate::snapshot::Snapshot;
 use crate::spec::PluginSpec;
+use crate::usage::InstanceReading;
 
 /// How long a refresh of capabilities may take. They are a small message; a plugin that is busy for longer than
 /// this is asked again by whoever asked.
@@ -78,7 +79,7 @@ pub struct Offered {
     pub digests: BTreeMap<String, String>,
 }
 
-/// One plugin. Cheap to clone.
+/// One plugin. Cheap to clone. A handle from before it was replaced goes on to what replaced it.
 #[derive(Clone)]
 pub struct Plugin {
     inner: Arc<Inner>,
@@ -86,6 +87,8 @@ pub struct Plugin {
 
 struct Inner {
     common: Arc<Common>,
+    /// What it was replaced by: set once.
+    successor: OnceLock<Plugin>,
     drivers: Vec<mpsc::Sender<Command>>,
     tasks: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -103,7 +106,34 @@ impl Plugin {
                 (sender, tokio::spawn(driver.run()))
             })
             .unzip();
-        Self { inner: Arc::new(Inner { common, drivers, tasks: Mutex::new(tasks) }) }
+        let (successor, tasks) = (OnceLock::new(), Mutex::new(tasks));
+        Self { inner: Arc::new(Inner { common, successor, drivers, tasks }) }
+    }
+
+    /// What the plugin is now.
+    pub(crate) fn newest(&self) -> &Self {
+        let mut plugin = self;
+        while let Some(successor) = plugin.inner.successor.get() {
+            plugin = successor;
+        }
+        plugin
+    }
+
+    /// What is known of this one, whatever replaced it.
+    pub(crate) fn common(&self) -> &Arc<Common> {
+        &self.inner.common
+    }
+
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
+    /// `new` becomes the plugin: it gets the calls from here on, those that wait among them.
+    pub(crate) fn give_way(&self, new: &Self) {
+        self.inner.common.give_way(&new.inner.common);
+        // It is replaced once; its successor is what is replaced next.
+        let _ = self.inner.successor.set(new.clone());
+        self.inner.common.pool.give_way(new.inner.common.pool.clone());
     }
 
     /// The configured name, by which calls are routed.
@@ -112,30 +142,42 @@ impl Plugin {
         &self.inner.common.spec.name
     }
 
-    /// How it was registered.
+    /// How it is registered. Another `Arc` means that something about it was changed.
     #[must_use]
     pub fn spec(&self) -> Arc<PluginSpec> {
-        self.inner.common.spec.clone()
+        self.newest().inner.common.registered.load_full()
     }
 
     /// What is known of it now.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot::take(&self.inner.common)
+        Snapshot::take(&self.newest().inner.common)
+    }
+
+    /// The digest of what was started last, lower-case hex; `None` before the first start.
+    #[must_use]
+    pub fn digest(&self) -> Option<String> {
+        Snapshot::digest(&self.newest().inner.common)
+    }
+
+    /// What its processes use, those that are ready or were. Blocking: the kernel's files are read.
+    #[must_use]
+    pub fn readings(&self) -> Vec<InstanceReading> {
+        self.inner.common.pool.slots.iter().filter_map(|slot| slot.reading()).collect()
     }
 
     /// What it declared last; it stays known while the plugin restarts or is stopped. `None` before its first
     /// handshake.
     #[must_use]
     pub fn capability(&self) -> Option<Arc<Capability>> {
-        self.inner.common.capability.load_full()
+        self.newest().inner.common.capability.load_full()
     }
 
     /// What it declared last, together with what is refused of that; `None` before its first handshake. Read at once, because
     /// what is refused of a later declaration says nothing about this one.
     #[must_use]
     pub fn offered(&self) -> Option<Offered> {
-        let standing = self.inner.common.approvals.standing();
+        let standing = self.newest().inner.common.approvals.standing();
         let capability = standing.capability.clone()?;
         Some(Offered {
             capability,
@@ -156,14 +198,14 @@ impl Plugin {
         actions: Vec<String>,
         seen: BTreeMap<String, String>,
     ) -> Result<Vec<String>, OperateError> {
-        let approved = self.inner.common.approve(actions, seen).await;
+        let approved = self.newest().inner.common.approve(actions, seen).await;
         approved.map_err(|error| OperateError::Approve(ApproveFailure(error)))
     }
 
     /// Runs calls on it.
     #[must_use]
     pub fn executor(&self) -> Executor {
-        Executor { pool: self.inner.common.pool.clone() }
+        Executor { pool: self.newest().inner.common.pool.clone() }
     }
 
     /// Its kept log lines, and those that come.
@@ -178,8 +220,7 @@ impl Plugin {
     /// # Errors
     /// [`OperateError::NotReady`] if no instance became ready. One that is in backoff is tried again.
     pub async fn start(&self) -> Result<(), OperateError> {
-        self.tell_all(&Event::Start).await?;
-        self.arrived(None).await
+        self.tell_all(&Event::Start).await?.arrived(None).await
     }
 
     /// Makes it unwanted: no new calls, calls in flight finish within the grace period, then the processes go.
@@ -188,12 +229,12 @@ impl Plugin {
     /// # Errors
     /// [`OperateError::Removed`]
     pub async fn stop(&self) -> Result<(), OperateError> {
-        self.tell_all(&Event::Stop { grace: None }).await?;
+        let told = self.tell_all(&Event::Stop { grace: None }).await?;
         let stopped = |views: &[Arc<View>]| {
             // Somebody else's `start` ends the wait as well.
             views.iter().all(|view| view.state == State::Stopped || view.desired == Desired::Up)
         };
-        self.inner.common.pool.until(stopped).await;
+        told.inner.common.pool.until(stopped).await;
         Ok(())
     }
 
@@ -217,9 +258,14 @@ impl Plugin {
     /// # Errors
     /// [`OperateError::NotReady`] if an instance did not come back; the instances after it were left alone.
     pub async fn restart(&self) -> Result<(), OperateError> {
-        for index in 0..self.inner.drivers.len() {
-            self.tell(index, Event::Restart).await?;
-            self.arrived(Some(index)).await?;
+        for index in 0..self.newest().inner.drivers.len() {
+            let plugin = self.newest();
+            // What replaced it meanwhile has new processes and needs no restart.
+            match plugin.tell(index, Event::Restart).await {
+                Err(_) if plugin.inner.successor.get().is_some() => return Ok(()),
+                told => told?,
+            }
+            plugin.arrived(Some(index)).await?;
         }
         Ok(())
     }
@@ -231,7 +277,7 @@ impl Plugin {
     /// [`OperateError::NotReady`] if no instance is ready, [`OperateError::Refresh`] if one did not answer or
     /// answered with something that is not accepted.
     pub async fn refresh_capabilities(&self) -> Result<bool, OperateError> {
-        let common = &self.inner.common;
+        let common = &self.newest().inner.common;
         let mut refreshed = false;
         let mut asked = false;
         for slot in &common.pool.slots {
@@ -250,7 +296,7 @@ impl Plugin {
                 Err(_) => return Err(failed(inert!("no answer within {} s", REFRESH_TIMEOUT.as_secs()))),
             }
         }
-        if asked { Ok(refreshed) } else { Err(self.not_ready(None)) }
+        if asked { Ok(refreshed) } else { Err(self.newest().not_ready(None)) }
     }
 
     /// Resolves once every instance is ready, failed, refused or stopped: nothing changes any more without a
@@ -266,10 +312,50 @@ impl Plugin {
         self.inner.common.pool.until(|views| views.iter().all(settled)).await;
     }
 
+    /// The instances whose driver does not answer within this time, between two of its events. One that was ended does not
+    /// answer either.
+    pub async fn silent(&self, within: Duration) -> Vec<u32> {
+        let asked = self.inner.drivers.iter().zip(0_u32..).map(async |(driver, instance)| {
+            let (answers, answer) = oneshot::channel();
+            let answered =
+                async { driver.send(Command::Pulse(answers)).await.is_ok() && answer.await.is_ok() };
+            let answered = tokio::time::timeout(within, answered).await.unwrap_or(false);
+            (!answered).then_some(instance)
+        });
+        join_all(asked).await.into_iter().flatten().collect()
+    }
+
+    /// Whether nothing of its processes is left.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.inner.common.pool.views().iter().all(|view| view.state == State::Stopped)
+    }
+
+    /// Whether somebody wants it to run.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.inner.common.pool.views().iter().any(|view| view.desired == Desired::Up)
+    }
+
+    /// Whether it takes calls now.
+    pub(crate) fn is_serving(&self) -> bool {
+        let serves = |view: &Arc<View>| matches!(view.state, State::Ready | State::Unhealthy);
+        self.inner.common.pool.views().iter().any(serves)
+    }
+
     /// Resolves once the plugin as a whole is in a state that will do.
     #[cfg(test)]
     pub(crate) async fn reaches(&self, will_do: impl Fn(&View) -> bool) {
         self.inner.common.pool.until(|views| will_do(&crate::instances::summary(views))).await;
+    }
+
+    /// Its processes that are ready. A driver that does not answer in time is left out.
+    pub(crate) async fn standing(&self) -> Vec<ReadyProcess> {
+        let asked = self.inner.drivers.iter().map(|driver| async move {
+            let (answer, told) = oneshot::channel();
+            driver.send(Command::Standing(answer)).await.ok()?;
+            told.await.ok()?
+        });
+        let asked = asked.map(|asked| tokio::time::timeout(END_WAIT, asked));
+        join_all(asked).await.into_iter().filter_map(|told| told.ok().flatten()).collect()
     }
 
     /// Ends the drivers, and with them whatever process is still there. Waits for them no longer than that
@@ -286,13 +372,26 @@ impl Plugin {
                 abort.abort();
             }
         }
-        // On a disk that hangs the last lines are given up.
+        self.inner.common.kept.forget().await;
+        self.flush_logs().await;
+    }
+
+    /// Waits until its log is in its file. On a disk that hangs the last lines are given up.
+    pub(crate) async fn flush_logs(&self) {
         let _ = tokio::time::timeout(END_WAIT, self.inner.common.logs.flush()).await;
     }
 
-    async fn tell_all(&self, event: &Event) -> Result<(), OperateError> {
-        let told = (0..self.inner.drivers.len()).map(|index| self.tell(index, event.clone()));
-        join_all(told).await.into_iter().collect()
+    /// Tells the plugin as it is now, and gives what was told.
+    async fn tell_all(&self, event: &Event) -> Result<&Self, OperateError> {
+        loop {
+            let plugin = self.newest();
+            let told = (0..plugin.inner.drivers.len()).map(|index| plugin.tell(index, event.clone()));
+            let told: Result<(), _> = join_all(told).await.into_iter().collect();
+            // Whatever one that was just replaced did with it, it is meant for its successor.
+            if plugin.inner.successor.get().is_none() {
+                return told.map(|()| plugin);
+            }
+        }
     }
 
     async fn tell(&self, index: usize, event: Event) -> Result<(), OperateError> {
@@ -300,6 +399,13 @@ impl Plugin {
         let (done, taken) = oneshot::channel();
         self.inner.drivers[index].send(Command::Tell(event, done)).await.map_err(|_| removed())?;
         taken.await.map_err(|_| removed())
+    }
+
+    /// Waits until every instance of a plugin that starts by itself is ready, or its first attempt has failed.
+    pub(crate) async fn first_attempt(&self) -> Result<(), OperateError> {
+        let begun = |view: &Arc<View>| view.state != State::Discovered;
+        self.inner.common.pool.until(|views| views.iter().all(begun)).await;
+        self.arrived(None).await
     }
 
     /// Waits until the instance, or all of them, got where a start leads.

@@ -36,12 +36,27 @@ pub(crate) fn compiled(sandbox: &SandboxSettings) -> Result<Compiled, String> {
     find(sandbox)?.compile(&network(sandbox)).map_err(|error| error.to_string())
 }
 
+/// What a profile of the operator's own says now; `None` for a built-in one, and for one that cannot be read. Blocking.
+pub(crate) fn own_text(sandbox: &SandboxSettings) -> Option<String> {
+    if Profile::builtin(&sandbox.profile).is_some() {
+        return None;
+    }
+    read(&path(sandbox).ok()?).ok()
+}
+
 fn find(sandbox: &SandboxSettings) -> Result<Profile, String> {
-    let name = &sandbox.profile;
-    if let Some(profile) = Profile::builtin(name) {
+    if let Some(profile) = Profile::builtin(&sandbox.profile) {
         return Ok(profile);
     }
-    let path = if Path::new(name).is_absolute() {
+    let path = path(sandbox)?;
+    let text = read(&path)?;
+    Profile::parse(&text, &path.display().to_string()).map_err(|error| error.to_string())
+}
+
+/// Where a profile lies that is no built-in one.
+fn path(sandbox: &SandboxSettings) -> Result<PathBuf, String> {
+    let name = &sandbox.profile;
+    Ok(if Path::new(name).is_absolute() {
         PathBuf::from(name)
     } else {
         match &sandbox.profile_dir {
@@ -54,9 +69,7 @@ fn find(sandbox: &SandboxSettings) -> Result<Profile, String> {
                 ));
             }
         }
-    };
-    let text = read(&path)?;
-    Profile::parse(&text, &path.display().to_string()).map_err(|error| error.to_string())
+    })
 }
 
 /// A profile's text, if nobody else could have written it.

@@ -1,24 +1,25 @@
 //! All plugins of one supervisor, by their configured names.
 
+mod handover;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
-use arc_swap::ArcSwapOption;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use futures_util::future::join_all;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::approved::{self, Approvals};
 use crate::capability::Capability;
-use crate::common::Common;
+use crate::common::{Common, Part};
 use crate::declared::DeclaredNames;
 use crate::events::{EventKind, Events, NewEvent};
 use crate::instances::{Executor, Pool};
-use crate::launch::Launcher;
-use crate::lifecycle::State;
+use crate::launch::{Kept, Launcher};
 use crate::logs::LogSink;
 use crate::name::PluginName;
 use crate::plugin::Plugin;
@@ -74,6 +75,10 @@ pub enum RegisterError {
     },
 }
 
+mod replace;
+
+pub use replace::{IfDown, Outcome, ReplaceError, Replaced};
+
 /// All plugins of one supervisor. Cheap to clone; every method may be called from anywhere at any time, within
 /// a tokio runtime.
 #[derive(Clone)]
@@ -87,11 +92,16 @@ struct Inner {
     events: Events,
     /// Held for a look or a change, never while waiting for anything.
     plugins: RwLock<BTreeMap<PluginName, Plugin>>,
+    /// What runs beside the plugins: on its way to replace one, or replaced by one and on its way out. At most one for each
+    /// plugin, because whoever replaces one waits for its turn.
+    beside: Mutex<Vec<Plugin>>,
     declared: DeclaredNames,
     changes: watch::Sender<u64>,
     /// Services, for the end; none of them is a plugin.
     services: Mutex<Vec<Service>>,
     closing: AtomicBool,
+    /// Whether drivers hold still.
+    paused: watch::Sender<bool>,
     /// Where approvals are kept; unset, they end with this registry.
     approved: OnceLock<PathBuf>,
 }
@@ -118,10 +128,12 @@ impl Registry {
                 settings,
                 events,
                 plugins: RwLock::default(),
+                beside: Mutex::default(),
                 declared: DeclaredNames::default(),
                 changes: watch::Sender::new(0),
                 services: Mutex::default(),
                 closing: AtomicBool::new(false),
+                paused: watch::Sender::new(false),
                 approved: OnceLock::new(),
             }),
         }
@@ -169,16 +181,24 @@ impl Registry {
         inner.declared.add(&name);
         let blocks = spec.changed_tools == ChangedTools::Block;
         let approvals = Approvals::new(&name, blocks, inner.approved.get().cloned());
+        let spec = Arc::new(spec);
         let common = Arc::new(Common {
-            pool: Arc::new(Pool::new(&spec)),
-            spec: Arc::new(spec),
+            pool: Arc::new(Pool::new(&spec, spec.enabled, None)),
+            registered: ArcSwap::new(spec.clone()),
+            spec,
             capability: ArcSwapOption::empty(),
             logs: LogSink::new(&name, &inner.settings, inner.events.clone()),
             events: inner.events.clone(),
             declared: inner.declared.clone(),
-            approvals,
-            declaring: Mutex::default(),
+            approvals: Arc::new(approvals),
+            part: Mutex::new(Part::Plugin),
             changes: inner.changes.clone(),
+            paused: inner.paused.subscribe(),
+            turn: Arc::default(),
+            kept: Kept::default(),
+            replacement_problem: ArcSwapOption::empty(),
+            starts_before: 0,
+            restarts_before: BTreeMap::new(),
         });
         let plugin = Plugin::spawn(&inner.launcher, common);
         plugins.insert(name, plugin.clone());
@@ -206,9 +226,9 @@ impl Registry {
     }
 
     /// Stops a plugin as an operator would, then forgets it. Its name is free again when this returns; calls
-    /// in flight had their grace period. `false`: there is none of that name.
+    /// in flight had their grace period. A replacement under way is waited for. `false`: there is none of that name.
     pub async fn deregister(&self, name: &PluginName) -> bool {
-        let Some(plugin) = self.get(name.as_str()) else { return false };
+        let Some((plugin, _turn)) = self.turn(name).await else { return false };
         plugin.retire(None).await;
         plugin.end().await;
         let removed = self.write().remove(name).is_some();
@@ -263,6 +283,18 @@ impl Registry {
         self.inner.changes.subscribe()
     }
 
+    /// Has all drivers hold still, between two events of theirs: nothing is started, checked, restarted or stopped until
+    /// [`resume`](Self::resume), and whoever tells one something waits. For while another supervisor tries whether it can take the
+    /// processes over: two that restart one plugin would have it twice.
+    pub fn pause(&self) {
+        self.inner.paused.send_replace(true);
+    }
+
+    /// Has them go on. What happened meanwhile is dealt with now.
+    pub fn resume(&self) {
+        self.inner.paused.send_replace(false);
+    }
+
     /// Stops all plugins at once: no new calls, calls in flight may finish within `grace` (or a plugin's own
     /// shorter grace period), then Shutdown, SIGTERM and SIGKILL within `grace` once more. When this returns,
     /// at the latest some seconds after four times `grace`, no process and no socket is left. No plugin can be
@@ -277,19 +309,22 @@ impl Registry {
             let _services = self.services();
             self.inner.closing.store(true, Ordering::Release);
         }
-        let plugins = self.list();
+        self.resume();
+        let mut plugins = self.list();
         self.inner
             .events
             .emit(NewEvent::new(EventKind::Supervisor, format!("shutting down {} plugins", plugins.len())));
+        plugins.extend(self.beside().iter().cloned());
         let stops = plugins.iter().map(|plugin| plugin.retire(Some(grace)));
         let bound = grace.saturating_mul(2).saturating_add(KILL_WAIT);
         if tokio::time::timeout(bound, join_all(stops)).await.is_err() {
-            for plugin in plugins.iter().filter(|plugin| plugin.snapshot().state != State::Stopped) {
+            for plugin in plugins.iter().filter(|plugin| !plugin.is_stopped()) {
                 tracing::error!(plugin = %plugin.name(), "still there after SIGKILL; left to its monitor");
             }
         }
         join_all(plugins.iter().map(Plugin::end)).await;
         self.write().clear();
+        self.beside().clear();
         let services = std::mem::take(&mut *self.services());
         join_all(services.iter().map(|service| service.retire(Some(grace)))).await;
         let launcher = self.inner.launcher.clone();
@@ -306,6 +341,10 @@ impl Registry {
 
     fn changed(&self) {
         self.inner.changes.send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    fn beside(&self) -> MutexGuard<'_, Vec<Plugin>> {
+        self.inner.beside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn services(&self) -> MutexGuard<'_, Vec<Service>> {

@@ -6,6 +6,7 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::driver::script::{GOOD, Manners, Plan, Script, call, registry, spec};
+use crate::lifecycle::State;
 use crate::plugin::OperateError;
 
 #[tokio::test(start_paused = true)]
@@ -28,6 +29,35 @@ async fn impossible_numbers_of_instances_are_refused() {
         let error = registry.register(PluginSpec { instances, ..spec("hello") }).unwrap_err();
         assert!(matches!(error, RegisterError::Instances { .. }), "{error}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn drivers_answer_unless_they_hold_still_and_then_restart_nothing() {
+    const SOON: Duration = Duration::from_millis(50);
+    let script = Script::new(GOOD);
+    let registry = registry(&script);
+    let plugin = registry.register(PluginSpec { instances: 2, ..spec("hello") }).unwrap();
+    plugin.settled().await;
+    assert!(plugin.silent(SOON).await.is_empty());
+
+    registry.pause();
+    // What comes together with the pause may still be dealt with.
+    let _ = plugin.silent(SOON).await;
+    assert_eq!(plugin.silent(SOON).await, [0, 1]);
+    let stopping = tokio::spawn({
+        let plugin = plugin.clone();
+        async move { plugin.stop().await }
+    });
+    tokio::time::advance(Duration::from_secs(60)).await;
+    assert_eq!(plugin.snapshot().state, State::Ready, "what it is told waits");
+    registry.resume();
+    stopping.await.unwrap().unwrap();
+    assert!(plugin.silent(SOON).await.is_empty());
+
+    // One that is shut down ends, also while it holds still.
+    registry.pause();
+    registry.shutdown(Duration::from_millis(10)).await;
+    assert!(registry.list().is_empty());
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,6 +1,8 @@
 //! What the driver needs of a launcher, a process and its client. Traits, so that the driver's own tests run
 //! it against a scripted launcher and paused time.
 
+use std::collections::BTreeSet;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,28 +10,35 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
+use talon_control::parcel::Packer;
 use talon_proto::notices::Notice;
 use talon_proto::plugin::ToolCallRequest;
 use talon_sanitize::Sanitized;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tonic::metadata::MetadataMap;
 
 use crate::capability::Capability;
 use crate::execute::ExecuteError;
-use crate::launch::Progress;
+use crate::handover::{Adopted, Counted, HandOverError, Handed, HandedProcess};
+use crate::launch::{Choice, Progress};
 use crate::logs::LogSink;
+use crate::name::PluginName;
 use crate::service::ServiceSpec;
 use crate::spec::{Dialect, PluginSpec};
+use crate::usage::Reading;
 
 /// Starts processes.
 pub(crate) trait Launch: Send + Sync + 'static {
-    /// The whole start of an instance's generation (`numbers`, in that order), bounded by the spec's start timeout. On an error nothing
+    /// The whole start of an instance's generation (`numbers`, in that order), bounded by the spec's start timeout, of what lies on
+    /// the disk or, by `choice`, of the program that came up last. On an error nothing
     /// is left behind. `cancel` ends it soon with an error, whatever it is. Dropping the future kills what was
     /// started, but cannot wait until it is gone.
     fn launch<'a>(
         &'a self,
         spec: &'a PluginSpec,
         numbers: (u32, u64),
+        choice: Choice<'a>,
         logs: &'a LogSink,
         progress: &'a (dyn Fn(Progress) + Send + Sync),
         cancel: &'a CancellationToken,
@@ -44,6 +53,39 @@ pub(crate) trait Launch: Send + Sync + 'static {
 
     /// Removes what is ours in the runtime directory; called once, when no process is left.
     fn remove_all(&self);
+
+    /// What another supervisor needs beside the processes themselves.
+    fn hand_over(&self, _packer: &mut Packer) -> Result<Handed, HandOverError> {
+        Err(HandOverError::Nothing)
+    }
+
+    /// Starts nothing more, and removes nothing more: it is another supervisor's from here on.
+    fn let_go(&self) {}
+
+    /// Waits until everything that released processes have printed is in their logs.
+    fn read_out(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    /// Takes back the controllers of cgroups, where the next supervisor could not be started otherwise.
+    fn let_go_of_groups(&self) -> bool {
+        false
+    }
+
+    /// What became of the processes that another supervisor handed over.
+    fn adopted(&self) -> Adopted {
+        Adopted::default()
+    }
+
+    /// Their monitors, as far as they live.
+    fn monitors(&self) -> BTreeSet<u32> {
+        BTreeSet::new()
+    }
+
+    /// Ends those that nobody asked for.
+    fn discard_unclaimed(&self) -> usize {
+        0
+    }
 }
 
 /// A process that is ready for calls.
@@ -54,6 +96,8 @@ pub(crate) struct Started {
     pub(crate) report: talon_jail::Report,
     pub(crate) digest: String,
     pub(crate) dialect: Dialect,
+    /// What another supervisor counted, if it was handed over.
+    pub(crate) taken_over: Option<Counted>,
 }
 
 /// A service that runs.
@@ -83,16 +127,39 @@ pub(crate) trait ProcessHandle: Send + Sync + 'static {
     fn exited(&self) -> BoxFuture<'_, Sanitized>;
     /// Resolves when nothing of it is left, neither process nor directory.
     fn gone(&self) -> BoxFuture<'_, ()>;
+    /// What it and all it started use; blocking. `None`: nothing is known.
+    fn reading(&self) -> Option<Reading> {
+        None
+    }
+    /// Whether it ended because its memory was used up.
+    fn ended_by_memory(&self) -> bool {
+        false
+    }
     fn interrupt(&self);
     fn terminate(&self);
     fn kill_all(&self);
+    /// What another supervisor needs to go on with it; `NotFound` if it cannot be handed over.
+    fn hand_over(
+        &self,
+        _name: &PluginName,
+        _instance: u32,
+        _counted: Counted,
+        _packer: &mut Packer,
+    ) -> io::Result<HandedProcess> {
+        Err(io::ErrorKind::NotFound.into())
+    }
 }
 
 /// The calls that a process takes. Every one is cancelled on the wire when its future is dropped.
 pub(crate) trait Wire: Send + Sync + 'static {
     /// Nothing happens before the answer is asked for. At the deadline it is [`ExecuteError::TimedOut`].
-    fn execute(&self, message: &ToolCallRequest, deadline: Option<Instant>, max_message_bytes: usize)
-    -> Sent;
+    fn execute(
+        &self,
+        message: &ToolCallRequest,
+        metadata: MetadataMap,
+        deadline: Option<Instant>,
+        max_message_bytes: usize,
+    ) -> Sent;
     fn health(&self, timeout: Duration) -> BoxFuture<'_, Pulse>;
     /// `None`: the plugin does not implement it.
     fn refresh_capabilities(

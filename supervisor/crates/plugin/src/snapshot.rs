@@ -1,12 +1,14 @@
 //! What is known of a plugin at one moment, for lists and status pages.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use talon_jail::Status;
 use talon_sanitize::{Raw, Sanitized, inert};
 
 use crate::common::Common;
-use crate::instances::summary;
+use crate::instances::{View, summary};
 use crate::lifecycle::{Desired, State};
 use crate::name::PluginName;
 use crate::spec::Dialect;
@@ -46,10 +48,14 @@ pub struct Snapshot {
     pub calls_waiting: usize,
     /// Processes started for it since it was registered, over all instances.
     pub starts: u64,
+    /// How often one of them ended otherwise than by a stop, by reason: a few words of our own.
+    pub restarts: BTreeMap<&'static str, u64>,
     /// Log lines it wrote since it was registered, lost ones among them.
     pub log_lines: u64,
     /// Log lines lost because it logged more than it may.
     pub log_lines_dropped: u64,
+    /// Why the last attempt to replace it by something newer failed; `None` once one succeeded.
+    pub replacement_problem: Option<Sanitized>,
     /// The digest of what was started last, lower-case hex.
     pub digest: Option<String>,
     /// The dialect it shook hands in.
@@ -75,6 +81,8 @@ pub struct InstanceSnapshot {
     pub ready_since: Option<SystemTime>,
     /// How long the last start took until it was ready.
     pub start_to_ready: Option<Duration>,
+    /// Whether another supervisor started the process and handed it over.
+    pub taken_over: bool,
     /// Deaths within the restart window.
     pub deaths: u32,
     /// Calls in flight.
@@ -82,6 +90,12 @@ pub struct InstanceSnapshot {
 }
 
 impl Snapshot {
+    /// The digest alone, which every call asks for.
+    pub(crate) fn digest(common: &Common) -> Option<String> {
+        let slots = common.pool.slots.iter().rev();
+        slots.filter_map(|slot| slot.view.load().last_start.clone()).map(|start| start.digest.clone()).next()
+    }
+
     pub(crate) fn take(common: &Common) -> Self {
         let pool = &common.pool;
         let views = pool.views();
@@ -110,6 +124,7 @@ impl Snapshot {
                 generation: view.generation,
                 ready_since: view.ready_since,
                 start_to_ready: view.start_to_ready,
+                taken_over: view.taken_over,
                 deaths: view.deaths,
                 calls_in_flight: slot.in_flight(),
             })
@@ -132,14 +147,28 @@ impl Snapshot {
             notes: notes.collect(),
             calls_in_flight: instances.iter().map(|instance| instance.calls_in_flight).sum(),
             calls_waiting: pool.waiting(),
-            starts: views.iter().map(|view| view.starts).sum(),
+            starts: common.starts_before + views.iter().map(|view| view.starts).sum::<u64>(),
+            restarts: restarts(&common.restarts_before, &views),
             log_lines: common.logs.lines(),
             log_lines_dropped: common.logs.dropped(),
+            replacement_problem: common.replacement_problem.load().as_deref().cloned(),
             digest: last_start.as_ref().map(|start| start.digest.clone()),
             dialect: last_start.as_ref().map(|start| start.dialect),
             instances,
         }
     }
+}
+
+/// How processes ended, those of earlier pools among them.
+pub(crate) fn restarts(
+    before: &BTreeMap<&'static str, u64>,
+    views: &[Arc<View>],
+) -> BTreeMap<&'static str, u64> {
+    let mut sums = before.clone();
+    for (reason, count) in views.iter().flat_map(|view| &view.restarts) {
+        *sums.entry(*reason).or_default() += count;
+    }
+    sums
 }
 
 /// The protections that do not hold, or only by a stand-in, each with its reason.

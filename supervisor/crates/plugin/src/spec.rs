@@ -30,7 +30,7 @@ pub const MAX_INSTANCES: u32 = 64;
 pub const SYSTEM_PATH: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
 
 /// Everything needed to run one plugin.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PluginSpec {
     /// Its configured name, by which calls are routed.
     pub name: PluginName,
@@ -64,6 +64,8 @@ pub struct PluginSpec {
     pub bridges: Bridges,
     /// What happens to actions that are declared differently from how they were approved.
     pub changed_tools: ChangedTools,
+    /// Whether it is replaced when its file or directory changes.
+    pub watch: bool,
     /// Whether the handshake may name a TCP address (loopback only).
     pub allow_tcp: bool,
     /// How many processes share its calls.
@@ -80,6 +82,78 @@ pub struct PluginSpec {
     pub enabled: bool,
     /// What is said about its calls; carried here untouched for whoever builds the guard stack.
     pub calls: CallSettings,
+}
+
+impl PluginSpec {
+    /// The names of what differs in another spec of the plugin, for people.
+    #[must_use]
+    pub fn differs_in(&self, other: &Self) -> Vec<&'static str> {
+        // Named one by one, so that whoever adds something to a spec is asked for its word here.
+        let Self {
+            name: _,
+            source,
+            program,
+            directory,
+            args,
+            env,
+            dialect,
+            config,
+            sha256,
+            cookie,
+            app_versions,
+            service,
+            tls,
+            url,
+            bridges,
+            changed_tools,
+            watch,
+            allow_tcp,
+            instances,
+            lifecycle,
+            sandbox,
+            max_message_bytes,
+            connections,
+            enabled,
+            calls,
+        } = self;
+        let same = [
+            ("source", *source == other.source),
+            ("command", *program == other.program && *directory == other.directory),
+            ("args", *args == other.args),
+            ("env", *env == other.env),
+            ("dialect", *dialect == other.dialect && *service == other.service && *tls == other.tls),
+            ("config", *config == other.config),
+            ("sha256", *sha256 == other.sha256),
+            ("handshake", *cookie == other.cookie && *app_versions == other.app_versions),
+            ("url", *url == other.url),
+            ("bridge", *bridges == other.bridges),
+            ("changed_tools", *changed_tools == other.changed_tools),
+            ("watch", *watch == other.watch),
+            ("allow_tcp", *allow_tcp == other.allow_tcp),
+            ("instances", *instances == other.instances),
+            ("lifecycle", *lifecycle == other.lifecycle),
+            ("sandbox", *sandbox == other.sandbox),
+            ("max_message_bytes", *max_message_bytes == other.max_message_bytes),
+            ("connections", *connections == other.connections),
+            ("enabled", *enabled == other.enabled),
+            ("limits of calls", *calls == other.calls),
+        ];
+        same.into_iter().filter(|(_, same)| !same).map(|(name, _)| name).collect()
+    }
+
+    /// Whether a process that was started by the one would be started just so by the other: they differ at most in what a
+    /// running process does not notice, which can be changed without a new one.
+    #[must_use]
+    pub fn same_process(&self, other: &Self) -> bool {
+        let process_alone = |spec: &Self| Self {
+            source: String::new(),
+            calls: CallSettings::default(),
+            changed_tools: ChangedTools::default(),
+            watch: false,
+            ..spec.clone()
+        };
+        process_alone(self) == process_alone(other)
+    }
 }
 
 /// What manifest and operator say about a plugin's calls. `None` means: the supervisor's defaults.

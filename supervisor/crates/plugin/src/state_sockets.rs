@@ -8,6 +8,7 @@
 //! could say. So a plugin reaches its own key-values and nobody else's, in whatever language it is written.
 
 use std::fmt;
+use std::io;
 use std::os::fd::OwnedFd;
 
 use crate::name::PluginName;
@@ -23,4 +24,10 @@ pub trait StateSockets: fmt::Debug + Send + Sync + 'static {
 }
 
 /// A socket that is served. Dropping it ends that, and the connections that were made through it; it never blocks.
-pub trait Attached: fmt::Debug + Send + Sync {}
+pub trait Attached: fmt::Debug + Send + Sync {
+    /// A duplicate of the listening socket, for another supervisor to attach. Who serves it now goes on.
+    ///
+    /// # Errors
+    /// When there are too many open files.
+    fn socket(&self) -> io::Result<OwnedFd>;
+}

@@ -16,12 +16,18 @@ use talon_plugin::{
 };
 use talon_proto::plugin::{ToolCallRequest, ToolResultResponse};
 
+#[path = "launch/handover.rs"]
+mod handover;
 #[path = "launch/jail.rs"]
 mod jail;
+#[path = "launch/kept.rs"]
+mod kept;
 #[path = "launch/service.rs"]
 mod service;
 #[path = "launch/state.rs"]
 mod state;
+#[path = "launch/successor.rs"]
+mod successor;
 
 const FIXTURE: &str = env!("CARGO_BIN_EXE_plugin-fixture");
 

@@ -13,6 +13,7 @@ mod record;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
@@ -40,7 +41,7 @@ const MAX_PROBLEM_BYTES: usize = 400;
 #[derive(Debug)]
 pub(crate) struct Approvals {
     plugin: PluginName,
-    blocks: bool,
+    blocks: AtomicBool,
     /// Where they are kept; `None` if they go with the registry.
     dir: Option<PathBuf>,
     state: Mutex<State>,
@@ -146,7 +147,19 @@ pub(crate) enum ApproveError {
 
 impl Approvals {
     pub(crate) fn new(plugin: &PluginName, blocks: bool, dir: Option<PathBuf>) -> Self {
-        Self { plugin: plugin.clone(), blocks, dir, state: Mutex::default(), standing: ArcSwap::default() }
+        let (state, standing) = (Mutex::default(), ArcSwap::default());
+        Self { plugin: plugin.clone(), blocks: AtomicBool::new(blocks), dir, state, standing }
+    }
+
+    /// Whether what changed is refused from now on.
+    pub(crate) fn set_blocks(&self, blocks: bool) {
+        let state = self.state();
+        self.blocks.store(blocks, Ordering::Release);
+        self.stand(&state);
+    }
+
+    fn blocks(&self) -> bool {
+        self.blocks.load(Ordering::Acquire)
     }
 
     /// How things stand now.
@@ -203,7 +216,7 @@ impl Approvals {
             .err()?;
         let cause = Raw::of(cause).line_within(MAX_PROBLEM_BYTES);
         let news = self.unusable(&cause);
-        if self.blocks {
+        if self.blocks() {
             state.approved = Some(Approved::Unknown(cause));
             self.stand(&state);
         }
@@ -277,7 +290,7 @@ impl Approvals {
 
     fn stand(&self, state: &State) {
         let changed: BTreeSet<String> = state.changed().into_keys().cloned().collect();
-        let withheld = if self.blocks { Arc::new(changed.clone()) } else { Arc::default() };
+        let withheld = if self.blocks() { Arc::new(changed.clone()) } else { Arc::default() };
         let problem = match &state.approved {
             Some(Approved::Unknown(problem)) => Some(self.unusable(problem).text),
             _ => None,
@@ -288,7 +301,7 @@ impl Approvals {
         if changed_texts {
             digests.extend(state.digest(PLUGIN_TEXTS).map(|digest| (PLUGIN_TEXTS.to_owned(), digest)));
         }
-        let withheld_texts = changed_texts && self.blocks;
+        let withheld_texts = changed_texts && self.blocks();
         let capability = state.capability.clone();
         let standing =
             Standing { changed, withheld, changed_texts, withheld_texts, problem, capability, digests };
@@ -333,7 +346,7 @@ impl Approvals {
 
     fn changed_texts(&self) -> News {
         let plugin = Raw::of(&self.plugin).line();
-        let then = if self.blocks { "; callers are not shown it until then" } else { "" };
+        let then = if self.blocks() { "; callers are not shown it until then" } else { "" };
         let text = inert!(
             "what it says of itself (description, prompt, glossary, articles) is not what was approved: look at it with `talon \
              plugin show {}`, approve it with `talon plugin approve {}`{}",
@@ -348,7 +361,7 @@ impl Approvals {
         let plugin = Raw::of(&self.plugin).line();
         let action_shown = Raw::from(action).line();
         let shown = Raw::from(what).line();
-        let then = if self.blocks { "; calls of it are refused until then" } else { "" };
+        let then = if self.blocks() { "; calls of it are refused until then" } else { "" };
         let text = inert!(
             "action {} is not what was approved ({}): look at it with `talon plugin show {}`, approve it with `talon plugin \
              approve {}`{}",
@@ -363,7 +376,7 @@ impl Approvals {
 
     fn unusable(&self, problem: &Sanitized) -> News {
         let then =
-            if self.blocks { "calls are refused until then" } else { "changes cannot be told until then" };
+            if self.blocks() { "calls are refused until then" } else { "changes cannot be told until then" };
         let plugin = Raw::of(&self.plugin).line();
         let text = inert!(
             "what was approved of its actions is not known: {}; look at them with `talon plugin show {}` and approve them anew \

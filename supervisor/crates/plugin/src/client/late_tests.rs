@@ -93,14 +93,14 @@ fn call() -> ToolCallRequest {
 async fn an_answer_on_the_stream_of_a_cancelled_call_reaches_no_other_call() {
     let (tells, mut told) = mpsc::unbounded_channel();
     let (_dir, client) = client(move |_, stream| late(stream, tells.clone())).await;
-    let mut first = client.execute(&call(), None, 1024).answer;
+    let mut first = client.execute(&call(), MetadataMap::new(), None, 1024).answer;
     while told.try_recv().ok() != Some((HEADERS, 1)) {
         assert!(futures_util::poll!(&mut first).is_pending());
         tokio::task::yield_now().await;
     }
     drop(first);
     while told.recv().await != Some((RST_STREAM, 1)) {}
-    let second = client.execute(&call(), None, 1024).answer.await;
+    let second = client.execute(&call(), MetadataMap::new(), None, 1024).answer.await;
     assert_eq!(second.unwrap(), "in time");
 }
 
@@ -126,7 +126,7 @@ async fn a_connection_that_broke_is_made_anew() {
     .await;
     // A call that goes out before the end of the first connection is noticed ends with it, and is not repeated.
     loop {
-        match client.execute(&call(), None, 1024).answer.await {
+        match client.execute(&call(), MetadataMap::new(), None, 1024).answer.await {
             Ok(answer) => return assert_eq!(answer, "here again"),
             Err(error) => assert!(matches!(error, ExecuteError::Transport(_)), "{error}"),
         }

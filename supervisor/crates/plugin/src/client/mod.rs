@@ -23,6 +23,7 @@ use talon_proto::plugin::{PluginInitRequest, ToolCallRequest};
 use talon_sanitize::{Sanitized, inert};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tonic::metadata::MetadataMap;
 use tonic::{Code, Request, Status};
 
 use self::codec::RawCodec;
@@ -39,7 +40,7 @@ use crate::execute::ExecuteError;
 use crate::name::PluginName;
 use crate::notices::MAX_NOTICE_BYTES;
 use crate::seam::Sent;
-use crate::stdio::{Scribe, Splitter};
+use crate::stdio::{Flowing, Scribe};
 
 /// The largest piece of output that go-plugin streams at once; its own pieces have 1 KiB.
 const STDIO_PIECE_BYTES: usize = 1 << 20;
@@ -137,23 +138,25 @@ impl Client {
     pub(crate) fn execute(
         &self,
         message: &ToolCallRequest,
+        metadata: MetadataMap,
         deadline: Option<Instant>,
         max_message_bytes: usize,
     ) -> Sent {
         let tap = Tap::default();
-        let answer =
-            self.clone().answer(message.encode_to_vec().into(), deadline, max_message_bytes, tap.clone());
+        let mut request = Request::new(message.encode_to_vec().into());
+        *request.metadata_mut() = metadata;
+        let answer = self.clone().answer(request, deadline, max_message_bytes, tap.clone());
         Sent { answer: Box::pin(answer), rest: Box::pin(tap.ended()) }
     }
 
     async fn answer(
         self,
-        message: Bytes,
+        request: Request<Bytes>,
         deadline: Option<Instant>,
         max_message_bytes: usize,
         tap: Tap,
     ) -> Result<Bytes, ExecuteError> {
-        let bytes = message.len();
+        let bytes = request.get_ref().len();
         if bytes > max_message_bytes {
             let reason =
                 inert!("the call is {} bytes long, and max_message_bytes is {}", bytes, max_message_bytes);
@@ -171,7 +174,7 @@ impl Client {
                 Some(left)
             }
         };
-        let answer = self.unary(&self.inner.methods.execute, message, max_message_bytes, timeout, tap).await;
+        let answer = self.asked(&self.inner.methods.execute, request, max_message_bytes, timeout, tap).await;
         answer.map_err(|status| {
             let late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
             status::into_error(&status, max_message_bytes, late, began.elapsed())
@@ -254,21 +257,19 @@ impl Client {
             Ok(stream) => stream.into_inner(),
             Err(status) => return status.code() != Code::Unimplemented,
         };
-        let (mut out_lines, mut err_lines) = (Splitter::new(line_bytes), Splitter::new(line_bytes));
+        let (mut stdout, mut stderr) = (Flowing::new(stdout, line_bytes), Flowing::new(stderr, line_bytes));
         let ended = loop {
             match stream.message().await {
                 Ok(Some(piece)) if piece.channel() == goplugin::stdio_data::Channel::Stderr => {
-                    stderr.chunk(&mut err_lines, &piece.data);
+                    stderr.chunk(&piece.data);
                 }
-                Ok(Some(piece)) => stdout.chunk(&mut out_lines, &piece.data),
+                Ok(Some(piece)) => stdout.chunk(&piece.data),
                 Ok(None) => break None,
                 Err(status) => break Some(status.code()),
             }
             stdout.breathe().await;
             stderr.breathe().await;
         };
-        stdout.finish(&mut out_lines);
-        stderr.finish(&mut err_lines);
         // Some servers tell that they lack a method only at the end of the stream.
         ended != Some(Code::Unimplemented)
     }
@@ -330,8 +331,7 @@ impl Client {
         }
     }
 
-    /// One call on the connection with the fewest, cancelled on the wire when it is late or dropped, unless the tap
-    /// is held on to.
+    /// The same with nothing beside the message.
     async fn unary(
         &self,
         path: &PathAndQuery,
@@ -340,11 +340,23 @@ impl Client {
         timeout: Option<Duration>,
         tap: Tap,
     ) -> Result<Bytes, Status> {
+        self.asked(path, Request::new(message), max_answer_bytes, timeout, tap).await
+    }
+
+    /// One call on the connection with the fewest, cancelled on the wire when it is late or dropped, unless the tap
+    /// is held on to.
+    async fn asked(
+        &self,
+        path: &PathAndQuery,
+        mut request: Request<Bytes>,
+        max_answer_bytes: usize,
+        timeout: Option<Duration>,
+        tap: Tap,
+    ) -> Result<Bytes, Status> {
         let counted = self.least_used();
         let call = OneCall { link: counted.0.link.clone(), tap };
         let mut grpc = tonic::client::Grpc::with_origin(call, ORIGIN.clone())
             .max_decoding_message_size(max_answer_bytes);
-        let mut request = Request::new(message);
         if let Some(timeout) = timeout {
             request.set_timeout(timeout);
         }

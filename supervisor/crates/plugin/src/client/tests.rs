@@ -172,7 +172,7 @@ const LIMIT: usize = 1 << 20;
 #[tokio::test]
 async fn an_answer_comes_back_as_its_bytes() {
     let s = plain().await;
-    let bytes = s.client.execute(&call("echo"), None, LIMIT).answer.await.unwrap();
+    let bytes = s.client.execute(&call("echo"), MetadataMap::new(), None, LIMIT).answer.await.unwrap();
     let answer = ToolResultResponse::decode(bytes).unwrap();
     assert_eq!((answer.call_id.as_str(), answer.content.as_str()), ("1", "echo"));
     assert_eq!(*s.plugin.seen_timeout.lock().unwrap(), None);
@@ -182,7 +182,7 @@ async fn an_answer_comes_back_as_its_bytes() {
 async fn the_deadline_travels_to_the_plugin() {
     let s = plain().await;
     let deadline = Instant::now() + Duration::from_secs(20);
-    s.client.execute(&call("echo"), Some(deadline), LIMIT).answer.await.unwrap();
+    s.client.execute(&call("echo"), MetadataMap::new(), Some(deadline), LIMIT).answer.await.unwrap();
     let seen = s.plugin.seen_timeout.lock().unwrap().clone().unwrap();
     let micros: u64 = seen.strip_suffix('u').expect("microseconds").parse().unwrap();
     assert!((10_000_000..=20_000_000).contains(&micros), "{seen}");
@@ -192,24 +192,30 @@ async fn the_deadline_travels_to_the_plugin() {
 async fn a_late_answer_is_a_timeout_and_is_cancelled_on_the_wire() {
     let s = plain().await;
     let deadline = Instant::now() + Duration::from_millis(50);
-    let error = s.client.execute(&call("hang"), Some(deadline), LIMIT).answer.await.unwrap_err();
+    let error =
+        s.client.execute(&call("hang"), MetadataMap::new(), Some(deadline), LIMIT).answer.await.unwrap_err();
     assert!(matches!(error, ExecuteError::TimedOut { .. }), "{error}");
     s.plugin.cancelled.notified().await;
-    let past = s.client.execute(&call("echo"), Some(Instant::now()), LIMIT).answer.await.unwrap_err();
+    let past = s
+        .client
+        .execute(&call("echo"), MetadataMap::new(), Some(Instant::now()), LIMIT)
+        .answer
+        .await
+        .unwrap_err();
     assert!(matches!(past, ExecuteError::TimedOut { .. }), "{past}");
 }
 
 #[tokio::test]
 async fn a_stream_can_be_kept_after_its_caller_and_ends_when_the_plugin_ends_it() {
     let s = plain().await;
-    let Sent { mut answer, rest } = s.client.execute(&call("wait"), None, LIMIT);
+    let Sent { mut answer, rest } = s.client.execute(&call("wait"), MetadataMap::new(), None, LIMIT);
     assert!(futures_util::poll!(&mut answer).is_pending());
-    s.client.execute(&call("echo"), None, LIMIT).answer.await.unwrap();
+    s.client.execute(&call("echo"), MetadataMap::new(), None, LIMIT).answer.await.unwrap();
     drop(answer);
     let mut rest = std::pin::pin!(rest);
     assert!(futures_util::poll!(&mut rest).is_pending());
     // The connection works in order: were the stream reset, nobody would be there to go on any more.
-    s.client.execute(&call("echo"), None, LIMIT).answer.await.unwrap();
+    s.client.execute(&call("echo"), MetadataMap::new(), None, LIMIT).answer.await.unwrap();
     s.plugin.go_on.notify_waiters();
     rest.await;
     assert!(s.plugin.cancelled.notified().now_or_never().is_none(), "it was not cancelled");
@@ -218,9 +224,9 @@ async fn a_stream_can_be_kept_after_its_caller_and_ends_when_the_plugin_ends_it(
 #[tokio::test]
 async fn a_kept_stream_is_reset_once_nobody_holds_it() {
     let s = plain().await;
-    let Sent { mut answer, rest } = s.client.execute(&call("hang"), None, LIMIT);
+    let Sent { mut answer, rest } = s.client.execute(&call("hang"), MetadataMap::new(), None, LIMIT);
     assert!(futures_util::poll!(&mut answer).is_pending());
-    s.client.execute(&call("echo"), None, LIMIT).answer.await.unwrap();
+    s.client.execute(&call("echo"), MetadataMap::new(), None, LIMIT).answer.await.unwrap();
     drop(answer);
     let mut rest = Box::pin(rest);
     assert!(futures_util::poll!(&mut rest).is_pending());
@@ -233,7 +239,7 @@ async fn a_plugin_that_follows_the_deadline_ends_the_stream_by_itself() {
     let s = plain().await;
     let deadline = Some(Instant::now() + Duration::from_millis(50));
     // tonic's server, as the SDK uses it, drops the handler when the time in the header is over.
-    let Sent { answer, rest } = s.client.execute(&call("hang"), deadline, LIMIT);
+    let Sent { answer, rest } = s.client.execute(&call("hang"), MetadataMap::new(), deadline, LIMIT);
     assert!(matches!(answer.await, Err(ExecuteError::TimedOut { .. })));
     rest.await;
     s.plugin.cancelled.notified().await;
@@ -244,20 +250,21 @@ async fn what_still_comes_on_a_kept_stream_is_thrown_away() {
     let s = plain().await;
     let message: Bytes = big(60 << 20).encode_to_vec().into();
     let tap = Tap::default();
-    let mut answer = Box::pin(s.client.clone().answer(message, None, usize::MAX, tap.clone()));
+    let mut answer = Box::pin(s.client.clone().answer(Request::new(message), None, usize::MAX, tap.clone()));
     while !tap.is_answering() {
         assert!(futures_util::poll!(&mut answer).is_pending());
         tokio::task::yield_now().await;
     }
     drop(answer);
     tap.ended().await;
-    s.client.execute(&call("echo"), None, LIMIT).answer.await.unwrap();
+    s.client.execute(&call("echo"), MetadataMap::new(), None, LIMIT).answer.await.unwrap();
 }
 
 #[tokio::test]
 async fn a_call_that_was_never_sent_is_not_waited_for() {
     let s = plain().await;
-    let Sent { answer, rest } = s.client.execute(&call("hang"), Some(Instant::now()), LIMIT);
+    let Sent { answer, rest } =
+        s.client.execute(&call("hang"), MetadataMap::new(), Some(Instant::now()), LIMIT);
     assert!(matches!(answer.await, Err(ExecuteError::TimedOut { .. })));
     rest.await;
 }
@@ -266,12 +273,15 @@ async fn a_call_that_was_never_sent_is_not_waited_for() {
 async fn dropping_a_call_cancels_it_on_the_wire() {
     let s = plain().await;
     let client = s.client.clone();
-    let hanging = tokio::spawn(async move { client.execute(&call("hang"), None, LIMIT).answer.await });
+    let hanging =
+        tokio::spawn(
+            async move { client.execute(&call("hang"), MetadataMap::new(), None, LIMIT).answer.await },
+        );
     while s.client.inner.connections[0].in_flight.load(Ordering::Relaxed) == 0 {
         tokio::task::yield_now().await;
     }
     // The connection works in order, so once this answer is here the plugin has the hanging call.
-    s.client.execute(&call("echo"), None, LIMIT).answer.await.unwrap();
+    s.client.execute(&call("echo"), MetadataMap::new(), None, LIMIT).answer.await.unwrap();
     hanging.abort();
     s.plugin.cancelled.notified().await;
     assert!(hanging.await.unwrap_err().is_cancelled());
@@ -282,12 +292,12 @@ async fn dropping_a_call_cancels_it_on_the_wire() {
 async fn an_answer_over_the_limit_fails_cleanly_and_the_connection_lives() {
     let s = plain().await;
     for bytes in [LIMIT + 1, 32 << 20] {
-        let error = s.client.execute(&big(bytes), None, LIMIT).answer.await.unwrap_err();
+        let error = s.client.execute(&big(bytes), MetadataMap::new(), None, LIMIT).answer.await.unwrap_err();
         assert!(matches!(error, ExecuteError::TooLarge { limit: LIMIT }), "{error}");
     }
-    let bytes = s.client.execute(&big(LIMIT - 100), None, LIMIT).answer.await.unwrap();
+    let bytes = s.client.execute(&big(LIMIT - 100), MetadataMap::new(), None, LIMIT).answer.await.unwrap();
     assert!(bytes.len() <= LIMIT);
-    let larger = s.client.execute(&big(9 << 20), None, 16 << 20).answer.await.unwrap();
+    let larger = s.client.execute(&big(9 << 20), MetadataMap::new(), None, 16 << 20).answer.await.unwrap();
     assert!(larger.len() > 9 << 20);
 }
 
@@ -296,7 +306,7 @@ async fn a_call_over_the_limit_is_not_sent() {
     let s = plain().await;
     let mut large = call("echo");
     large.args.insert("x".to_owned(), "x".repeat(LIMIT));
-    let error = s.client.execute(&large, None, LIMIT).answer.await.unwrap_err();
+    let error = s.client.execute(&large, MetadataMap::new(), None, LIMIT).answer.await.unwrap_err();
     assert!(!error.retryable());
     assert!(error.to_string().contains("max_message_bytes"), "{error}");
 }
@@ -304,29 +314,32 @@ async fn a_call_over_the_limit_is_not_sent() {
 #[tokio::test]
 async fn the_plugins_own_errors_are_told_bounded() {
     let s = plain().await;
-    let error = s.client.execute(&call("status"), None, LIMIT).answer.await.unwrap_err();
+    let error = s.client.execute(&call("status"), MetadataMap::new(), None, LIMIT).answer.await.unwrap_err();
     let ExecuteError::Status { code, message } = error else { panic!("{error}") };
     assert_eq!(code, Code::ResourceExhausted);
     assert!(message.chars().count() <= crate::execute::MAX_STATUS_MESSAGE_CHARS + 1);
     // A handler that panics resets its stream; the connection goes on.
-    let error = s.client.execute(&call("panic"), None, LIMIT).answer.await.unwrap_err();
+    let error = s.client.execute(&call("panic"), MetadataMap::new(), None, LIMIT).answer.await.unwrap_err();
     assert!(matches!(error, ExecuteError::Transport(_) | ExecuteError::Status { .. }), "{error}");
-    s.client.execute(&call("echo"), None, LIMIT).answer.await.unwrap();
+    s.client.execute(&call("echo"), MetadataMap::new(), None, LIMIT).answer.await.unwrap();
 }
 
 #[tokio::test]
 async fn a_plugin_that_goes_away_is_a_broken_connection() {
     let mut s = plain().await;
     let client = s.client.clone();
-    let hanging = tokio::spawn(async move { client.execute(&call("hang"), None, LIMIT).answer.await });
+    let hanging =
+        tokio::spawn(
+            async move { client.execute(&call("hang"), MetadataMap::new(), None, LIMIT).answer.await },
+        );
     while s.client.inner.connections[0].in_flight.load(Ordering::Relaxed) == 0 {
         tokio::task::yield_now().await;
     }
-    s.client.execute(&call("echo"), None, LIMIT).answer.await.unwrap();
+    s.client.execute(&call("echo"), MetadataMap::new(), None, LIMIT).answer.await.unwrap();
     s.goes_away();
     let error = hanging.await.unwrap().unwrap_err();
     assert!(matches!(error, ExecuteError::Transport(_)), "{error}");
-    let error = s.client.execute(&call("echo"), None, LIMIT).answer.await.unwrap_err();
+    let error = s.client.execute(&call("echo"), MetadataMap::new(), None, LIMIT).answer.await.unwrap_err();
     assert!(matches!(error, ExecuteError::Transport(_)), "{error}");
     assert!(error.retryable());
 }
@@ -381,5 +394,5 @@ async fn a_plugin_without_shutdown_says_no() {
 async fn a_plugin_without_a_broker_says_no_and_is_called_as_before() {
     let s = plain().await;
     assert!(!s.client.drain_broker().await);
-    s.client.execute(&call("echo"), None, LIMIT).answer.await.unwrap();
+    s.client.execute(&call("echo"), MetadataMap::new(), None, LIMIT).answer.await.unwrap();
 }

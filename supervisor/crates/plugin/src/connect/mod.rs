@@ -8,6 +8,7 @@
 //! A socket that we made and handed over needs none of this: it is connected to by the descriptor of what we bound.
 //! The kernel would name us as its peer, because we called listen(); whoever else answers on it got it from the plugin.
 
+mod borrowed;
 mod peer;
 #[cfg(feature = "tls")]
 mod tls;
@@ -18,16 +19,20 @@ mod tls;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use hyper_util::rt::TokioIo;
 use rustix::fs::{FileType, fstat};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 use talon_sanitize::{Sanitized, inert};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_util::either::Either;
 
+pub(crate) use self::peer::is_below;
 use self::tls::Secured;
 pub(crate) use self::tls::{ClientIdentity, Tls};
 use crate::handshake::Address;
@@ -229,16 +234,8 @@ impl Target {
     }
 
     async fn unix(&self, dir: &PrivateDir, socket: &Path) -> Result<UnixStream, ConnectError> {
-        let fd =
-            dir.open(socket).map_err(|e| ConnectError::Open { shown: show(socket), source: e.into() })?;
-        let stat = fstat(&fd).map_err(|e| ConnectError::Open { shown: show(socket), source: e.into() })?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::Socket {
-            return Err(ConnectError::NoSocket { shown: show(socket) });
-        }
-        self.check_uid("its socket", stat.st_uid)?;
         let connect = |source| ConnectError::Connect { shown: show(socket), source };
-        // Through the descriptor: what was looked at is what is connected to.
-        let stream = UnixStream::connect(magic_path(fd.as_fd())).await.map_err(connect)?;
+        let stream = UnixStream::from_std(self.unix_now(dir, socket)?).map_err(connect)?;
         // The kernel tells who called listen(), not who sends.
         let peer = stream.peer_cred().map_err(connect)?;
         self.check_uid("who listens on its socket", peer.uid())?;
@@ -247,6 +244,27 @@ impl Target {
             return Err(ConnectError::WrongProcess { pid });
         }
         Ok(stream)
+    }
+
+    /// Nothing in it waits: a queue that is full refuses.
+    fn unix_now(&self, dir: &PrivateDir, socket: &Path) -> Result<StdUnixStream, ConnectError> {
+        borrowed::with_rights_of(self.uid, || {
+            let open = |e: Errno| ConnectError::Open { shown: show(socket), source: e.into() };
+            let fd = dir.open(socket).map_err(open)?;
+            let stat = fstat(&fd).map_err(open)?;
+            if FileType::from_raw_mode(stat.st_mode) != FileType::Socket {
+                return Err(ConnectError::NoSocket { shown: show(socket) });
+            }
+            self.check_uid("its socket", stat.st_uid)?;
+            let connect = |e: Errno| ConnectError::Connect { shown: show(socket), source: e.into() };
+            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+            let stream =
+                socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).map_err(connect)?;
+            // Through the descriptor: what was looked at is what is connected to.
+            let address = SocketAddrUnix::new(magic_path(fd.as_fd())).map_err(connect)?;
+            rustix::net::connect(&stream, &address).map_err(connect)?;
+            Ok(stream.into())
+        })
     }
 
     /// TCP tells nobody's process, so the owner of the listening port has to do.

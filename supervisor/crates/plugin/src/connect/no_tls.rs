@@ -1,6 +1,7 @@
 //! What stands for TLS in a build without it: nothing of it can exist.
 
 use super::{Plain, TlsError};
+use crate::handover::HandedIdentity;
 
 /// A connection that was encrypted.
 pub(crate) type Secured = Plain;
@@ -14,12 +15,16 @@ pub(crate) enum ClientIdentity {}
 pub(crate) enum Tls {}
 
 impl ClientIdentity {
-    pub(crate) fn make() -> Result<Self, TlsError> {
+    pub(crate) fn make() -> Result<(Self, String), TlsError> {
         Err(TlsError::NotBuilt)
     }
 
-    pub(crate) fn certificate_pem(&self) -> &str {
+    pub(crate) fn hand_over(&self) -> HandedIdentity {
         match *self {}
+    }
+
+    pub(crate) fn take_over(_handed: &HandedIdentity) -> Result<Self, TlsError> {
+        Err(TlsError::NotBuilt)
     }
 
     pub(crate) fn with_server(&self, _field: &str) -> Result<Tls, TlsError> {

@@ -13,7 +13,7 @@ const MAX_TABLE_BYTES: u64 = 8 << 20;
 const LISTEN: &str = "0A";
 
 /// Whether `pid` is `ancestor` or below it. A process whose parent died hangs below the monitor, which adopts it.
-pub(super) fn is_below(pid: i32, ancestor: u32) -> bool {
+pub(crate) fn is_below(pid: i32, ancestor: u32) -> bool {
     let Ok(mut pid) = u32::try_from(pid) else { return false };
     for _ in 0..MAX_GENERATIONS {
         if pid == ancestor {

@@ -26,6 +26,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::{Plain, TlsError};
+use crate::handover::HandedIdentity;
 
 /// The name that go-plugin's certificates are for, and that its programs expect to be asked for.
 const SERVER_NAME: &str = "localhost";
@@ -46,7 +47,6 @@ pub(crate) type Secured = Box<TlsStream<Plain>>;
 pub(crate) struct ClientIdentity {
     certificate: CertificateDer<'static>,
     key: PrivatePkcs8KeyDer<'static>,
-    pem: String,
 }
 
 /// TLS with one process.
@@ -66,8 +66,8 @@ impl fmt::Debug for Tls {
 }
 
 impl ClientIdentity {
-    /// A new one. A curve of 256 bits: a hundredth of the work of go-plugin's own 521, and its programs take it.
-    pub(crate) fn make() -> Result<Self, TlsError> {
+    /// A new one, and its certificate as programs of go-plugin read it in `PLUGIN_CLIENT_CERT`. A curve of 256 bits: a hundredth of the work of go-plugin's own 521, and its programs take it.
+    pub(crate) fn make() -> Result<(Self, String), TlsError> {
         let failed = |error: rcgen::Error| TlsError::Make(Raw::of(&error).line());
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(failed)?;
         let mut params = CertificateParams::new([SERVER_NAME.to_owned()]).map_err(failed)?;
@@ -76,12 +76,24 @@ impl ClientIdentity {
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         let certificate = params.self_signed(&key).map_err(failed)?;
         let pem = certificate.pem();
-        Ok(Self { certificate: certificate.into(), key: key.serialize_der().into(), pem })
+        Ok((Self { certificate: certificate.into(), key: key.serialize_der().into() }, pem))
     }
 
-    /// The certificate as programs of go-plugin read it in `PLUGIN_CLIENT_CERT`.
-    pub(crate) fn certificate_pem(&self) -> &str {
-        &self.pem
+    /// The certificate and its key, for another supervisor to be the same.
+    pub(crate) fn hand_over(&self) -> HandedIdentity {
+        HandedIdentity {
+            certificate: hex::encode(&self.certificate),
+            key: hex::encode(self.key.secret_pkcs8_der()),
+        }
+    }
+
+    /// The one that another supervisor was. What is no certificate or no key shows when it is used.
+    pub(crate) fn take_over(handed: &HandedIdentity) -> Result<Self, TlsError> {
+        let unread = |_| TlsError::Make("what was handed over of it cannot be read".into());
+        Ok(Self {
+            certificate: hex::decode(&handed.certificate).map_err(unread)?.into(),
+            key: hex::decode(&handed.key).map_err(unread)?.into(),
+        })
     }
 
     /// TLS with the server whose certificate is `field`, the sixth of a handshake. The line bounds its length.

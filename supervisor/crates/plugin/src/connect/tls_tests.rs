@@ -76,6 +76,10 @@ impl Own {
     }
 }
 
+fn made() -> ClientIdentity {
+    ClientIdentity::make().unwrap().0
+}
+
 /// A server that shows a certificate, with any key.
 fn server(shown: &Own, key: &Own, client: &ClientIdentity) -> TlsAcceptor {
     let provider = Arc::new(aws_lc_rs::default_provider());
@@ -104,7 +108,7 @@ async fn shake(tls: &Tls, server: &TlsAcceptor) -> Result<Secured, TlsError> {
 
 #[tokio::test]
 async fn a_certificate_of_p_521_that_is_an_authority_and_a_servers_at_once_is_taken() {
-    let (client, theirs) = (ClientIdentity::make().unwrap(), own(&PKCS_ECDSA_P521_SHA512));
+    let (client, theirs) = (made(), own(&PKCS_ECDSA_P521_SHA512));
     let (tls, server) = (client.with_server(&theirs.field()).unwrap(), server(&theirs, &theirs, &client));
     // Each connection shakes hands for itself: nothing of an earlier one is taken up.
     for _ in 0..3 {
@@ -113,6 +117,19 @@ async fn a_certificate_of_p_521_that_is_an_authority_and_a_servers_at_once_is_ta
         assert_eq!(session.alpn_protocol(), Some(ALPN));
         assert_eq!(session.handshake_kind(), Some(rustls::HandshakeKind::Full));
     }
+}
+
+#[tokio::test]
+async fn who_we_are_can_be_handed_over() {
+    let (first, theirs) = (made(), own(&PKCS_ECDSA_P521_SHA512));
+    let next = ClientIdentity::take_over(&first.hand_over()).unwrap();
+    let server = server(&theirs, &theirs, &first);
+    shake(&next.with_server(&theirs.field()).unwrap(), &server).await.unwrap();
+    let garbage = HandedIdentity { key: "a key".to_owned(), ..first.hand_over() };
+    assert!(ClientIdentity::take_over(&garbage).is_err());
+    let other = HandedIdentity { key: made().hand_over().key, ..first.hand_over() };
+    assert!(ClientIdentity::take_over(&other).unwrap().with_server(&theirs.field()).is_err());
+    assert_eq!(format!("{other:?}"), "HandedIdentity");
 }
 
 #[tokio::test]
@@ -126,7 +143,7 @@ async fn every_connection_of_a_process_is_encrypted() {
     let private = Arc::new(runtime.allocate(None).unwrap());
     let socket = private.socket_dir().join("plugin1");
     let listener = tokio::net::UnixListener::bind(&socket).unwrap();
-    let (client, theirs) = (ClientIdentity::make().unwrap(), own(&PKCS_ECDSA_P521_SHA512));
+    let (client, theirs) = (made(), own(&PKCS_ECDSA_P521_SHA512));
     let tls = client.with_server(&theirs.field()).unwrap();
     let acceptor = server(&theirs, &theirs, &client);
     tokio::spawn(async move {
@@ -155,7 +172,7 @@ async fn every_connection_of_a_process_is_encrypted() {
 
 #[tokio::test]
 async fn a_certificate_other_than_that_of_the_line_is_refused() {
-    let client = ClientIdentity::make().unwrap();
+    let client = made();
     let (printed, shown) = (own(&PKCS_ECDSA_P521_SHA512), own(&PKCS_ECDSA_P521_SHA512));
     let tls = client.with_server(&printed.field()).unwrap();
     let refused = shake(&tls, &server(&shown, &shown, &client)).await.unwrap_err();
@@ -164,7 +181,7 @@ async fn a_certificate_other_than_that_of_the_line_is_refused() {
 
 #[tokio::test]
 async fn whoever_shows_the_right_certificate_without_its_key_is_refused() {
-    let client = ClientIdentity::make().unwrap();
+    let client = made();
     for algorithm in [&PKCS_ECDSA_P521_SHA512, &PKCS_ECDSA_P256_SHA256] {
         let (printed, other) = (own(algorithm), own(algorithm));
         let tls = client.with_server(&printed.field()).unwrap();
@@ -178,7 +195,7 @@ async fn whoever_shows_the_right_certificate_without_its_key_is_refused() {
 async fn who_speaks_no_tls_is_told_from_who_shows_another_certificate() {
     use tokio::io::AsyncWriteExt;
 
-    let tls = ClientIdentity::make().unwrap().with_server(&own(&PKCS_ECDSA_P256_SHA256).field()).unwrap();
+    let tls = made().with_server(&own(&PKCS_ECDSA_P256_SHA256).field()).unwrap();
     let (ours, mut theirs) = UnixStream::pair().unwrap();
     theirs.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.unwrap();
     let refused = tls.secure(Either::Left(ours)).await.unwrap_err();
@@ -188,7 +205,7 @@ async fn who_speaks_no_tls_is_told_from_who_shows_another_certificate() {
 
 #[test]
 fn what_is_no_certificate_is_refused_before_anything_is_connected_to() {
-    let client = ClientIdentity::make().unwrap();
+    let client = made();
     let theirs = own(&PKCS_ECDSA_P521_SHA512);
     let der = BASE64.encode(&theirs.der[..theirs.der.len() - 1]);
     let behind = BASE64.encode([&theirs.der[..], b"x"].concat());
@@ -204,8 +221,8 @@ fn what_is_no_certificate_is_refused_before_anything_is_connected_to() {
 
 #[test]
 fn every_process_gets_a_certificate_of_its_own() {
-    let (one, other) = (ClientIdentity::make().unwrap(), ClientIdentity::make().unwrap());
-    assert_ne!(one.certificate_pem(), other.certificate_pem());
-    assert!(one.certificate_pem().starts_with("-----BEGIN CERTIFICATE-----\n"));
-    assert_eq!(format!("{one:?}"), "ClientIdentity");
+    let ((identity, one), (_, other)) = (ClientIdentity::make().unwrap(), ClientIdentity::make().unwrap());
+    assert_ne!(one, other);
+    assert!(one.starts_with("-----BEGIN CERTIFICATE-----\n"));
+    assert_eq!(format!("{identity:?}"), "ClientIdentity");
 }

@@ -186,9 +186,9 @@ fn is_service_name(name: &str) -> bool {
 
 fn files(spec: &PluginSpec) -> Result<(), CheckError> {
     let Some(directory) = &spec.directory else {
-        let (path, mut program) = program::open(&spec.program)?;
+        let (path, program) = program::open(&spec.program)?;
         if spec.sha256.is_some() {
-            let found = digest::of_file(&mut program.file)
+            let found = digest::of_file(&program.file)
                 .map_err(|source| ProgramError::Io { path: path.clone(), source })?;
             compare(spec, path, found)?;
         }

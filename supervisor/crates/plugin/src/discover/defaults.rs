@@ -34,6 +34,8 @@ pub struct SpecDefaults {
     pub connections: u32,
     /// Whether plugins start with the supervisor.
     pub enabled: bool,
+    /// Whether plugins are replaced when their files change.
+    pub watch: bool,
     /// The programs that translate foreign protocols.
     pub bridges: Bridges,
     /// What the operator says about single plugins, by name. Wins over what they say themselves.
@@ -51,6 +53,7 @@ impl Default for SpecDefaults {
             instances: 1,
             connections: 1,
             enabled: true,
+            watch: false,
             bridges: Bridges::default(),
             overrides: BTreeMap::new(),
         }
@@ -83,6 +86,7 @@ impl SpecDefaults {
             url: None,
             bridges: self.bridges.clone(),
             changed_tools: ChangedTools::default(),
+            watch: self.watch,
             allow_tcp: false,
             instances: self.instances,
             lifecycle: self.lifecycle.clone(),

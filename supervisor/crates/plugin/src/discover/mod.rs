@@ -34,7 +34,7 @@ use crate::bridge::Bridge;
 use crate::entry::PluginEntry;
 use crate::name::PluginName;
 use crate::spec::{MANIFEST_FILE, PluginSpec};
-use crate::view::trust;
+use crate::view::{digest, trust};
 
 /// The most entries of a plugin directory that are looked at. 10,000 is far beyond what one machine runs; a
 /// larger directory is refused whole, because it is some other directory.
@@ -135,6 +135,29 @@ pub fn configured(
     };
     let checked = spec.and_then(|spec| check(&spec).map(|()| spec).map_err(|e| e.to_string()));
     checked.map_err(|reason| Refused { name: name.to_string(), path, reason: bounded(&reason) })
+}
+
+/// A digest of all the files that a start of the plugin would read and run: another one means that it changed. Blocking; reads all
+/// of them.
+///
+/// # Errors
+/// Why they cannot be read.
+pub fn fingerprint(spec: &PluginSpec) -> Result<String, String> {
+    let program = || -> io::Result<String> {
+        use std::os::unix::fs::PermissionsExt;
+
+        let file = std::fs::File::open(&spec.program)?;
+        let executable = file.metadata()?.permissions().mode() & 0o111 != 0;
+        Ok(format!("{}{}", if executable { "x" } else { "f" }, digest::of_file(&file)?))
+    };
+    let program = program().map_err(|e| format!("cannot read {}: {e}", spec.program.display()))?;
+    match &spec.directory {
+        None => Ok(program),
+        Some(directory) => {
+            let tree = digest::of_tree(directory, None).map_err(|e| e.to_string())?;
+            Ok(format!("{program} {tree}"))
+        }
+    }
 }
 
 fn configured_program(

@@ -8,6 +8,7 @@
 mod real;
 #[cfg(test)]
 pub(crate) mod script;
+mod tally;
 mod tell;
 
 use std::collections::hash_map::RandomState;
@@ -27,8 +28,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::common::Common;
+use crate::handover::Counted;
 use crate::instances::{LastStart, Slot, View};
-use crate::launch::Progress;
+use crate::launch::{Choice, Progress};
 use crate::lifecycle::backoff::Jitter;
 use crate::lifecycle::event::{Action, CallsEnd, Event, Input, Report, Verdict};
 use crate::lifecycle::machine::Machine;
@@ -59,8 +61,20 @@ pub(crate) enum Command {
     Tell(Event, oneshot::Sender<()>),
     /// Stop for good: like a stop, but nobody can start it again. Answered like `Tell`; a `Tell` after it never is.
     Retire { grace: Option<Duration>, done: oneshot::Sender<()> },
-    /// End the task, and with it the process if there still is one.
+    /// End the task, and with it the process if there still is one; unless the launcher has let go of all, for then it is another
+    /// supervisor's.
     End,
+    /// Answered between two events: the task goes on.
+    Pulse(oneshot::Sender<()>),
+    /// Tell what another supervisor needs to go on with the process; `None` if it is not ready.
+    Standing(oneshot::Sender<Option<ReadyProcess>>),
+}
+
+/// A process that is ready, and what was counted of its instance.
+pub(crate) struct ReadyProcess {
+    pub(crate) instance: u32,
+    pub(crate) process: Arc<dyn ProcessHandle>,
+    pub(crate) counted: Counted,
 }
 
 /// What one of the driver's futures came to.
@@ -103,6 +117,10 @@ pub(crate) struct Driver {
     watched: usize,
     work: FuturesUnordered<BoxFuture<'static, (u64, Heard)>>,
     launching: Option<(CancellationToken, Instant)>,
+    /// Whether the next launch is one that an operator asked for: it looks at the disk, whatever failed to replace this one.
+    asked: bool,
+    /// When the process began to run that has not shaken hands yet.
+    spawned: Option<Instant>,
     running: Option<Running>,
     retired: bool,
     random: RandomState,
@@ -135,6 +153,8 @@ impl Driver {
             watched: 0,
             work: FuturesUnordered::new(),
             launching: None,
+            asked: false,
+            spawned: None,
             running: None,
             retired: false,
             random: RandomState::new(),
@@ -144,12 +164,16 @@ impl Driver {
 
     /// Runs until it is told to end, or nobody is left who could tell.
     pub(crate) async fn run(mut self) {
-        if self.common.spec.enabled {
+        if self.view.desired == Desired::Up {
             self.take(Event::Start);
         }
+        let mut paused = self.common.paused.clone();
         loop {
+            // Without a registry nobody pauses anything.
+            let _ = paused.wait_for(|paused| !paused).await;
             let wake = self.machine.wake_at();
             tokio::select! {
+                Ok(()) = paused.changed() => {}
                 command = self.commands.recv() => {
                     let (event, done) = match command {
                         Some(Command::Tell(_, _)) if self.retired => continue,
@@ -157,6 +181,16 @@ impl Driver {
                         Some(Command::Retire { grace, done }) => {
                             self.retired = true;
                             (Event::Stop { grace }, done)
+                        }
+                        Some(Command::Pulse(answer)) => {
+                            // Whoever asked may have given up.
+                            let _ = answer.send(());
+                            continue;
+                        }
+                        Some(Command::Standing(answer)) => {
+                            // Whoever asked may have stopped listening.
+                            let _ = answer.send(self.standing());
+                            continue;
                         }
                         Some(Command::End) | None => break,
                     };
@@ -180,6 +214,16 @@ impl Driver {
         self.show();
     }
 
+    fn standing(&self) -> Option<ReadyProcess> {
+        let running = self.running.as_ref().filter(|_| self.machine.state() == State::Ready)?;
+        let counted = Counted {
+            starts: self.view.starts,
+            ready_since: self.view.ready_since,
+            start_to_ready: self.view.start_to_ready,
+        };
+        Some(ReadyProcess { instance: self.slot.index, process: running.process.clone(), counted })
+    }
+
     fn progressed(&mut self, generation: u64, progress: Progress) {
         if generation != self.machine.generation() || self.launching.is_none() {
             return;
@@ -188,9 +232,10 @@ impl Driver {
             Progress::Started { pid, uid } => {
                 self.view.pid = Some(pid);
                 self.view.uid = Some(uid);
+                self.spawned = Some(Instant::now());
                 self.take(Event::Report { generation, report: Report::ProcessStarted });
             }
-            Progress::Handshaken => {}
+            Progress::Handshaken => self.time_handshake(),
         }
     }
 
@@ -230,11 +275,14 @@ impl Driver {
     fn take(&mut self, event: Event) {
         let input = Input { now: self.now(), jitter: self.draw() };
         let (before, failed_before) = (self.machine.state(), self.machine.failed_checks());
+        let (word, died_before) = (self.word_of(&event), self.machine.died());
         let check = match &event {
             Event::Report { report: Report::Checked(verdict), .. } => Some(verdict.clone()),
             _ => None,
         };
+        self.asked |= self.asks_for_launch(&event);
         let actions = self.machine.step(event, input);
+        self.count_restart(word, died_before);
         self.refresh_view(input.now, before);
         if let Some(verdict) = check {
             self.tell_check(&verdict, failed_before);
@@ -277,18 +325,35 @@ impl Driver {
         }
     }
 
+    /// Whether an operator asked for a process that there is not yet.
+    fn asks_for_launch(&self, event: &Event) -> bool {
+        match event {
+            Event::Restart => true,
+            Event::Start => !matches!(
+                self.machine.state(),
+                State::Starting | State::Handshaking | State::Ready | State::Unhealthy
+            ),
+            Event::Stop { .. } | Event::Report { .. } | Event::Tick => false,
+        }
+    }
+
     fn launch(&mut self, generation: u64) {
         let cancel = CancellationToken::new();
         self.launching = Some((cancel.clone(), Instant::now()));
         self.view.starts += 1;
-        let (launcher, common, index) = (self.launcher.clone(), self.common.clone(), self.slot.index);
+        let (launcher, common) = (self.launcher.clone(), self.common.clone());
+        let (index, before) = (self.slot.index, self.slot.before);
         let notes = self.notes.clone();
+        let asked = std::mem::take(&mut self.asked);
+        let failed = if asked { None } else { common.replacement_problem.load_full() };
         self.work.push(Box::pin(async move {
             let note = move |progress| {
                 // A note that finds no room is lost; what it says is only shown while the launch goes on.
                 let _ = notes.try_send((generation, progress));
             };
-            let launch = launcher.launch(&common.spec, (index, generation), &common.logs, &note, &cancel);
+            let numbers = (index, before + generation);
+            let choice = Choice { kept: &common.kept, failed: failed.as_deref() };
+            let launch = launcher.launch(&common.spec, numbers, choice, &common.logs, &note, &cancel);
             // What the plugin sends is parsed in there: a panic must end this launch, not this task.
             let result = AssertUnwindSafe(launch).catch_unwind().await.unwrap_or_else(|_| {
                 let cause = "internal error while it started; the supervisor's log has more".into();
@@ -301,20 +366,33 @@ impl Driver {
 
     /// A launch came through: from here on the process is watched and takes calls.
     fn settle_in(&mut self, started: Started) {
-        let Started { process, client, capability, report, digest, dialect } = started;
+        let Started { process, client, capability, report, digest, dialect, taken_over } = started;
         let watches = self.common.spec.lifecycle.kill_overdue_after.is_some();
         let overdue = watches.then(|| self.overdue.clone());
-        let live = Arc::new(Live::new(client, self.machine.generation(), overdue));
+        let of = (self.common.spec.name.clone(), self.slot.index);
+        let live = Arc::new(Live::new(client, of, self.machine.generation(), overdue));
         self.view.pid = Some(process.pid());
         self.view.uid = Some(process.uid());
         self.tell_jail(&report);
         self.view.last_start = Some(Arc::new(LastStart { report, digest, dialect }));
         self.view.start_to_ready = self.launching.take().map(|(_, began)| began.elapsed());
+        // What was taken over took its time elsewhere.
+        if taken_over.is_none() {
+            self.time_start();
+        }
         self.view.ready_since = Some(SystemTime::now());
+        self.view.taken_over = taken_over.is_some();
+        if let Some(counted) = taken_over {
+            // It was not started here.
+            self.view.starts = counted.starts.max(1);
+            self.view.ready_since = counted.ready_since;
+            self.view.start_to_ready = counted.start_to_ready;
+        }
         // In the other dialects nobody would tell anything.
         let tells = dialect == Dialect::GoPlugin;
         live.hear(tells);
         self.slot.live.store(Some(live.clone()));
+        self.slot.show_process(Some(Arc::downgrade(&process)));
         self.common.set_capability(capability);
         let hearing = tells.then(|| {
             let ear = Ear { common: self.common.clone(), instance: self.slot.index, live: live.clone() };
@@ -331,9 +409,11 @@ impl Driver {
         self.launching = None;
         self.running = None;
         self.slot.live.store(None);
+        self.slot.show_process(None);
         self.view.pid = None;
         self.view.uid = None;
         self.view.ready_since = None;
+        self.view.taken_over = false;
     }
 
     fn check_health(&mut self) {
@@ -420,8 +500,9 @@ impl Driver {
         self.view.desired = self.machine.desired();
         self.view.coming = self.machine.is_coming();
         self.view.reason = self.machine.reason().map(|reason| reason.describe(&self.common.spec.name));
+        self.view.cause = self.machine.reason().and_then(|reason| reason.cause().cloned());
         self.view.deaths = self.machine.deaths(now);
-        self.view.generation = self.machine.generation();
+        self.view.generation = self.slot.before + self.machine.generation();
         self.show();
         if state != before {
             self.tell_state(before, state);

@@ -1,44 +1,55 @@
 //! The seam over real processes.
 
+use std::collections::BTreeSet;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
+use talon_control::parcel::Packer;
 use talon_proto::notices::Notice;
 use talon_proto::plugin::ToolCallRequest;
 use talon_sanitize::{Raw, Sanitized, inert};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tonic::metadata::MetadataMap;
 
 use crate::capability::Capability;
 use crate::client::{Client, Health};
-use crate::launch::{Launcher, Process, Progress, Running};
+use crate::handover::{Adopted, Counted, HandOverError, Handed, HandedProcess};
+use crate::launch::{Choice, Launcher, Process, Progress, Running};
 use crate::logs::LogSink;
+use crate::name::PluginName;
 use crate::seam::{Launch, ProcessHandle, Pulse, Refusal, Sent, Started, StartedService, Wire};
 use crate::service::ServiceSpec;
 use crate::spec::PluginSpec;
+use crate::usage::Reading;
 
 impl Launch for Launcher {
     fn launch<'a>(
         &'a self,
         spec: &'a PluginSpec,
         numbers: (u32, u64),
+        choice: Choice<'a>,
         logs: &'a LogSink,
         progress: &'a (dyn Fn(Progress) + Send + Sync),
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Started, Refusal>> {
         async move {
-            match Launcher::launch(self, spec, numbers, logs, progress, cancel).await {
-                Ok(Running { process, client, capability, report, digest, dialect }) => Ok(Started {
-                    process: Arc::new(process),
-                    client: Arc::new(client),
-                    capability,
-                    report,
-                    digest,
-                    dialect,
-                }),
+            match Launcher::launch(self, spec, numbers, choice, logs, progress, cancel).await {
+                Ok(Running { process, client, capability, report, digest, dialect, taken_over }) => {
+                    Ok(Started {
+                        process: Arc::new(process),
+                        client: Arc::new(client),
+                        capability,
+                        report,
+                        digest,
+                        dialect,
+                        taken_over,
+                    })
+                }
                 Err(error) => Err(Refusal { permanent: error.is_permanent(), cause: Raw::of(&error).line() }),
             }
         }
@@ -61,6 +72,27 @@ impl Launch for Launcher {
     fn remove_all(&self) {
         Launcher::remove_all(self);
     }
+    fn hand_over(&self, packer: &mut Packer) -> Result<Handed, HandOverError> {
+        Launcher::hand_over(self, packer)
+    }
+    fn let_go(&self) {
+        Launcher::let_go(self);
+    }
+    fn read_out(&self) -> BoxFuture<'_, ()> {
+        Launcher::read_out(self).boxed()
+    }
+    fn let_go_of_groups(&self) -> bool {
+        Launcher::let_go_of_groups(self)
+    }
+    fn adopted(&self) -> Adopted {
+        Launcher::adopted(self)
+    }
+    fn monitors(&self) -> BTreeSet<u32> {
+        Launcher::monitors(self)
+    }
+    fn discard_unclaimed(&self) -> usize {
+        Launcher::discard_unclaimed(self)
+    }
 }
 
 impl ProcessHandle for Process {
@@ -76,6 +108,12 @@ impl ProcessHandle for Process {
     fn gone(&self) -> BoxFuture<'_, ()> {
         Process::gone(self).boxed()
     }
+    fn reading(&self) -> Option<Reading> {
+        Some(Process::reading(self))
+    }
+    fn ended_by_memory(&self) -> bool {
+        Process::ended_by_memory(self)
+    }
     fn interrupt(&self) {
         Process::interrupt(self);
     }
@@ -85,16 +123,26 @@ impl ProcessHandle for Process {
     fn kill_all(&self) {
         Process::kill_all(self);
     }
+    fn hand_over(
+        &self,
+        name: &PluginName,
+        instance: u32,
+        counted: Counted,
+        packer: &mut Packer,
+    ) -> io::Result<HandedProcess> {
+        Process::hand_over(self, name, instance, counted, packer)
+    }
 }
 
 impl Wire for Client {
     fn execute(
         &self,
         message: &ToolCallRequest,
+        metadata: MetadataMap,
         deadline: Option<Instant>,
         max_message_bytes: usize,
     ) -> Sent {
-        Client::execute(self, message, deadline, max_message_bytes)
+        Client::execute(self, message, metadata, deadline, max_message_bytes)
     }
     fn health(&self, timeout: Duration) -> BoxFuture<'_, Pulse> {
         async move {

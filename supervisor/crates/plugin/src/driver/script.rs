@@ -16,10 +16,11 @@ use talon_sanitize::{Raw, Sanitized};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tonic::metadata::MetadataMap;
 
 use crate::capability::Capability;
 use crate::execute::{ExecuteError, ExecuteRequest};
-use crate::launch::Progress;
+use crate::launch::{Choice, Progress};
 use crate::logs::LogSink;
 use crate::name::PluginName;
 use crate::registry::Registry;
@@ -69,6 +70,8 @@ pub(crate) struct Script {
     pub(crate) manners: Mutex<Manners>,
     pub(crate) gate: Arc<Semaphore>,
     pub(crate) processes: Mutex<Vec<Arc<FakeProcess>>>,
+    /// Of each launch, whether it was to be of what came up last.
+    pub(crate) of_last_good: Mutex<Vec<bool>>,
     /// Launches under way and processes not yet gone.
     alive: Arc<AtomicUsize>,
     /// Streams of calls that are still open.
@@ -83,6 +86,7 @@ impl Script {
         let action = Action { name: "greet".to_owned(), ..Action::default() };
         Arc::new(Self {
             plans: Mutex::default(),
+            of_last_good: Mutex::default(),
             manners: Mutex::new(manners),
             gate: Arc::new(Semaphore::new(0)),
             processes: Mutex::default(),
@@ -139,11 +143,13 @@ impl Launch for Script {
         &'a self,
         _spec: &'a PluginSpec,
         (instance, generation): (u32, u64),
+        choice: Choice<'a>,
         _logs: &'a LogSink,
         progress: &'a (dyn Fn(Progress) + Send + Sync),
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Started, Refusal>> {
         async move {
+            self.of_last_good.lock().unwrap().push(choice.failed.is_some());
             let alive = Alive::new(&self.alive);
             let plan = self.plans.lock().unwrap().pop_front().unwrap_or(Plan::Ready);
             let refusal = |permanent| Err(Refusal { cause: "no handshake".into(), permanent });
@@ -186,6 +192,7 @@ impl Launch for Script {
                 report: Vec::new(),
                 digest: "00".to_owned(),
                 dialect: manners.dialect,
+                taken_over: None,
             })
         }
         .boxed()
@@ -301,6 +308,7 @@ impl Wire for FakeClient {
     fn execute(
         &self,
         message: &ToolCallRequest,
+        _metadata: MetadataMap,
         _deadline: Option<Instant>,
         _max_message_bytes: usize,
     ) -> Sent {
@@ -382,6 +390,7 @@ pub(crate) fn spec(name: &str) -> PluginSpec {
         url: None,
         bridges: crate::bridge::Bridges::default(),
         changed_tools: crate::spec::ChangedTools::Report,
+        watch: false,
         config: serde_json::Map::new(),
         sha256: None,
         cookie: Cookie::default(),
@@ -415,5 +424,5 @@ pub(crate) fn registry(script: &Arc<Script>) -> Registry {
 pub(crate) fn call(action: &str, timeout: Option<Duration>) -> ExecuteRequest {
     let message = ToolCallRequest { action: action.to_owned(), ..ToolCallRequest::default() };
     let deadline = timeout.map(|timeout| Instant::now() + timeout);
-    ExecuteRequest { message, deadline, configured_timeout: timeout, follower: None }
+    ExecuteRequest { message, deadline, configured_timeout: timeout, ..Default::default() }
 }

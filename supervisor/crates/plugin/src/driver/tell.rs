@@ -18,9 +18,10 @@ impl Driver {
         let name = &self.common.spec.name;
         let instance = self.slot.index;
         let reason = self.view.reason.clone().unwrap_or_default();
+        let whose = self.common.part().map(|part| inert!("the {} one: ", part)).unwrap_or_default();
         let message = match reason.as_str() {
-            "" => inert!("{} → {}", from, to),
-            _ => inert!("{} → {}: {}", from, to, reason),
+            "" => inert!("{}{} → {}", whose, from, to),
+            _ => inert!("{}{} → {}: {}", whose, from, to, reason),
         };
         match to {
             State::Failed | State::Refused => tracing::error!(plugin = %name, instance, "{message}"),
@@ -89,6 +90,10 @@ impl Driver {
     }
 
     fn event(&self, kind: EventKind, message: Sanitized) -> NewEvent {
-        NewEvent::new(kind, message).plugin(&self.common.spec.name).instance(self.slot.index)
+        let event = NewEvent::new(kind, message).plugin(&self.common.spec.name).instance(self.slot.index);
+        match self.common.part() {
+            Some(part) => event.field("replacement", part),
+            None => event,
+        }
     }
 }

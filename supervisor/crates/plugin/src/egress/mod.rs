@@ -21,6 +21,7 @@ mod tunnel;
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -84,6 +85,7 @@ pub type OnDenied = Arc<dyn Fn(&Denied) + Send + Sync>;
 #[must_use = "dropping it ends it"]
 pub struct Proxy {
     counters: Arc<Shared>,
+    listener: Arc<UnixListener>,
     _task: AbortOnDropHandle<()>,
 }
 
@@ -111,8 +113,17 @@ impl Proxy {
     ) -> Self {
         let reach = Reach::new(allowed);
         let shared = Arc::new(Shared { reach, counters: Counters::default(), on_denied, only_uid });
-        let task = tokio::spawn(serve_all(listener, shared.clone()));
-        Self { counters: shared, _task: AbortOnDropHandle::new(task) }
+        let listener = Arc::new(listener);
+        let task = tokio::spawn(serve_all(listener.clone(), shared.clone()));
+        Self { counters: shared, listener, _task: AbortOnDropHandle::new(task) }
+    }
+
+    /// A duplicate of the listening socket, for a proxy of another supervisor. This one goes on.
+    ///
+    /// # Errors
+    /// When there are too many open files.
+    pub(crate) fn socket(&self) -> std::io::Result<OwnedFd> {
+        self.listener.as_fd().try_clone_to_owned()
     }
 
     /// What it has done so far.
@@ -123,7 +134,7 @@ impl Proxy {
 }
 
 /// Ends only with its task, and with it end the connections, which it owns.
-async fn serve_all(listener: UnixListener, shared: Arc<Shared>) {
+async fn serve_all(listener: Arc<UnixListener>, shared: Arc<Shared>) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {

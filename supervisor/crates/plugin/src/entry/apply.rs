@@ -39,6 +39,7 @@ impl PluginSettings {
         set(&mut spec.allow_tcp, self.allow_tcp);
         set(&mut spec.enabled, self.enabled);
         set(&mut spec.changed_tools, self.changed_tools);
+        set(&mut spec.watch, self.watch);
         set(&mut spec.instances, self.instances);
         set(&mut spec.connections, self.connections);
         spec.env.extend(self.env.clone());

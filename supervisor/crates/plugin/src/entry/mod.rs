@@ -106,6 +106,11 @@ pub struct PluginSettings {
     #[schemars(extend("x-default" = "false"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_tcp: Option<bool>,
+    /// Whether it is replaced when its file or directory changes: the new one is started beside the old one, which goes on
+    /// until the new one is ready, so that no call is lost.
+    #[schemars(extend("x-default" = "as `plugins.tools.watch`"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub watch: Option<bool>,
     /// Whether it is started with the supervisor. Otherwise it waits for `talon plugin start`.
     #[schemars(extend("x-default" = "true"))]
     #[serde(skip_serializing_if = "Option::is_none")]

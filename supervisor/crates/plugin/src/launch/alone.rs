@@ -39,7 +39,7 @@ impl Launcher {
     ) -> Result<Alone, LaunchError> {
         let _turn = self.starts.acquire().await.map_err(|_| LaunchError::Stopping)?;
         let mut attempt = Attempt::new();
-        let spawned = self.spawn(&mut attempt, spec, 0, deadline, logs).await?;
+        let spawned = self.spawn(&mut attempt, spec, 0, (None, deadline), logs).await?;
         let Spawned { process, dir, stdout, stderr, report, identity, .. } = spawned;
         let scribe = |stream| Scribe::new(logs.clone(), 0, stream, attempt.last_words.clone());
         let line_bytes = logs.line_bytes();

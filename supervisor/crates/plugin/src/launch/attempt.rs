@@ -7,6 +7,7 @@ use tokio::time::timeout;
 
 use super::Spawned;
 use super::error::{LaunchError, Step, Words};
+use super::kept::{LastGood, Took};
 use super::process::{Exit, Process};
 use super::wait::Output;
 use crate::stdio::LastWords;
@@ -25,6 +26,10 @@ pub(super) struct Attempt {
     pub(super) output: Option<Output>,
     pub(super) errors: Option<JoinHandle<()>>,
     pub(super) last_words: LastWords,
+    /// What is executed, once it was chosen, for when it comes up.
+    pub(super) program: Option<LastGood>,
+    /// Where that is from.
+    pub(super) took: Took,
     /// The blocking part, while it runs; it cannot be interrupted, so whoever gives up waits for it.
     pub(super) spawning: Option<JoinHandle<Result<Spawned, LaunchError>>>,
 }
@@ -64,6 +69,8 @@ impl Attempt {
             output: None,
             errors: None,
             last_words: LastWords::default(),
+            program: None,
+            took: Took::Disk,
             spawning: None,
         }
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use talon_jail::{GroupError, SpawnError};
 use talon_sanitize::Sanitized;
 
+use super::kept::Lost;
 use super::process::Exit;
 use crate::capability::CapabilityError;
 use crate::connect::{ConnectError, TlsError};
@@ -198,6 +199,16 @@ pub(crate) enum LaunchError {
         /// What it said.
         words: Words,
     },
+    /// It was to be started again from what came up last, which could not be had, and what lies on the disk did not come up.
+    #[error(
+        "the program that was last ready cannot be started again, because {why}; of what lies on the disk now: {error}"
+    )]
+    NotKept {
+        /// Why it could not be had.
+        why: Lost,
+        /// What became of the other one.
+        error: Box<LaunchError>,
+    },
     /// Nobody wants it any more.
     #[error("its start was called off")]
     CalledOff,
@@ -245,6 +256,7 @@ impl LaunchError {
             | Self::Isolation(_)
             | Self::Egress(_)
             | Self::Interpreter { .. } => true,
+            Self::NotKept { error, .. } => error.is_permanent(),
             Self::Connect(_, source) => matches!(source, Some(ConnectError::TcpNotAllowed { .. })),
             _ => false,
         }

@@ -9,17 +9,25 @@
 //! A plugin that turns out to speak the oldest protocol is cleared away and goes through all of it once more, behind a bridge
 //! ([`framed`]).
 //!
+//! Of a plugin whose replacement failed, what is checked is the program that was last ready, which was kept ([`kept`]).
+//!
+//! A process that another supervisor handed over takes none of this: it is found on the shelf ([`adopt`]).
+//!
 //! Whatever goes wrong, and also when the caller gives up, nothing of the attempt is left: no process, no socket,
 //! no directory.
 
+mod adopt;
 mod alone;
 mod attempt;
 mod error;
 mod framed;
+mod handover;
 mod isolation;
+mod kept;
 mod process;
 mod program;
 mod service;
+mod shelf;
 mod spawn;
 mod talk;
 mod wait;
@@ -32,17 +40,23 @@ use talon_jail::{Groups, Stage};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 pub(crate) use self::alone::Alone;
 use self::attempt::{Attempt, Failure, LAST_NEWS};
 pub(crate) use self::error::LaunchError;
 use self::error::Step;
 use self::framed::Framed;
+pub(crate) use self::kept::{Choice, Kept};
+use self::kept::{LastGood, Took};
+use self::process::Standing;
 pub(crate) use self::process::{Exit, Process};
+use self::shelf::Shelf;
 use self::wait::{Output, Waited};
 use crate::capability::Capability;
 use crate::client::Client;
 use crate::connect::ClientIdentity;
+use crate::handover::{Counted, Inherited, LeftBehind, fingerprint};
 use crate::handshake::MAX_LINE_BYTES;
 use crate::identity::{Identities, may_change_uid};
 use crate::logs::{Level, LogSink, Stream};
@@ -58,6 +72,8 @@ pub(crate) struct Launcher {
     shared: Arc<Shared>,
     starts: Arc<Semaphore>,
     framed: Framed,
+    /// What another supervisor handed over.
+    shelf: Shelf,
 }
 
 #[derive(Debug)]
@@ -73,6 +89,8 @@ struct Shared {
     groups: Option<Groups>,
     /// Whether we may give plugins uids of their own at all.
     may_change_uid: bool,
+    /// Who reads what processes print, for a supervisor that lets go of them: their last lines are to be in the log.
+    readers: TaskTracker,
 }
 
 /// What a start has reached.
@@ -93,6 +111,8 @@ pub(crate) struct Running {
     pub(crate) report: talon_jail::Report,
     pub(crate) digest: String,
     pub(crate) dialect: Dialect,
+    /// What another supervisor counted, if it was handed over.
+    pub(crate) taken_over: Option<Counted>,
 }
 
 /// A process that was just started, and its pipes.
@@ -111,14 +131,12 @@ struct Spawned {
 struct Ready {
     client: Client,
     capability: Arc<Capability>,
-    report: talon_jail::Report,
-    digest: String,
-    dialect: Dialect,
+    standing: Standing,
 }
 
 /// How an attempt ended that did not fail.
 enum Came {
-    Ready(Ready),
+    Ready(Box<Ready>),
     /// It speaks the oldest protocol, and is to be started behind the bridge.
     Framed,
     /// It was started behind the bridge because its program needed it, and has another program now.
@@ -129,21 +147,44 @@ impl Launcher {
     /// Prepares everything that starts need: the runtime directory with its lock, the place for views, the uids.
     /// Blocking.
     pub(crate) fn new(settings: Arc<Settings>, stage: Arc<Stage>) -> Result<Self, SetupError> {
+        Self::prepare(settings, stage, None)
+    }
+
+    /// The same, with the processes that another supervisor handed over. Within a tokio runtime.
+    pub(crate) fn prepare(
+        settings: Arc<Settings>,
+        stage: Arc<Stage>,
+        inherited: Option<Inherited>,
+    ) -> Result<Self, SetupError> {
         // A plugin that shares our uid could otherwise read our environment and memory, where every plugin's secrets
         // are, and take our descriptors. The price is that nobody but root can debug us and that we dump no core.
         if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
             tracing::warn!(%error, "plugins that share the supervisor's uid may read its memory");
         }
         let range = settings.uid_range.clone();
-        let runtime = Arc::new(RuntimeDir::prepare(&settings.runtime_dir, range.is_some())?);
+        let left = inherited.map(|inherited| LeftBehind::of(inherited, &settings.runtime_dir));
+        let LeftBehind { processes, runtime, views, mut unpacker } = left.unwrap_or_default();
+        let runtime = Arc::new(RuntimeDir::take_over(&settings.runtime_dir, range.is_some(), runtime)?);
         let data_dir = prepare_data_dir(&settings.data_dir, range.is_some())?;
-        let views = Views::prepare(&settings.data_dir, runtime.path())?;
+        let views = Views::take_over(&settings.data_dir, runtime.path(), views)?;
         let identities = range.map(|range| Identities::open(&settings.data_dir, range)).transpose()?;
         let starts = Arc::new(Semaphore::new(settings.start_concurrency.max(1)));
         let may_change_uid = may_change_uid();
-        let groups = spawn::groups(runtime.path());
-        let shared = Shared { settings, stage, runtime, data_dir, views, identities, groups, may_change_uid };
-        Ok(Self { shared: Arc::new(shared), starts, framed: Framed::default() })
+        let kept: Vec<_> = processes.iter().filter_map(|process| process.group.clone()).collect();
+        let groups = spawn::groups(runtime.path(), &kept.iter().map(PathBuf::as_path).collect::<Vec<_>>());
+        let shelf = Shelf::fill(processes, &mut unpacker, &runtime, &views);
+        let shared = Shared {
+            settings,
+            stage,
+            runtime,
+            data_dir,
+            views,
+            identities,
+            groups,
+            may_change_uid,
+            readers: TaskTracker::new(),
+        };
+        Ok(Self { shared: Arc::new(shared), starts, framed: Framed::default(), shelf })
     }
 
     /// The whole start, bounded by the spec's start timeout, which begins when it is this start's turn: plugins
@@ -155,10 +196,15 @@ impl Launcher {
         &self,
         spec: &PluginSpec,
         (instance, generation): (u32, u64),
+        choice: Choice<'_>,
         logs: &LogSink,
         progress: &(dyn Fn(Progress) + Send + Sync),
         cancel: &CancellationToken,
     ) -> Result<Running, LaunchError> {
+        // It runs already, so that it takes nobody's turn.
+        if let Some(running) = self.take_up(spec, instance, choice, logs, progress, cancel).await? {
+            return Ok(running);
+        }
         let _turn = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(LaunchError::CalledOff),
@@ -166,23 +212,39 @@ impl Launcher {
         };
         let after = spec.lifecycle.start_timeout;
         let deadline = Instant::now() + after;
-        let mut bridged = self.framed.digest(&spec.name).map(|_| framed::behind_bridge(spec));
+        let fingerprint = {
+            let spec = spec.clone();
+            tokio::task::spawn_blocking(move || fingerprint(&spec)).await.ok().flatten()
+        };
+        let last_good = choice.last_good();
+        let is_framed = match &last_good {
+            Some(last_good) => last_good.is_framed(),
+            None => self.framed.digest(&spec.name).is_some(),
+        };
+        let mut bridged = is_framed.then(|| framed::behind_bridge(spec));
         loop {
             let spec = bridged.as_ref().unwrap_or(spec);
             let mut attempt = Attempt::new();
-            let work = self.attempt(&mut attempt, spec, (instance, generation), deadline, logs, progress);
+            let program = (last_good.clone(), deadline);
+            let work = self.attempt(&mut attempt, spec, (instance, generation), program, logs, progress);
             let outcome = cancel.run_until_cancelled(timeout_at(deadline, work)).await;
+            let took = attempt.took;
             return match (outcome, attempt.process.take()) {
                 (None, process) => {
                     attempt.clear(process).await;
                     Err(LaunchError::CalledOff)
                 }
                 (Some(Ok(Ok(Came::Ready(ready)))), Some(process)) => {
+                    let Ready { client, capability, standing } = *ready;
+                    let Standing { digest, dialect, report, .. } = &standing;
                     if bridged.is_some() {
-                        self.framed.remember(&spec.name, &ready.digest);
+                        self.framed.remember(&spec.name, digest);
                     }
-                    let Ready { client, capability, report, digest, dialect } = ready;
-                    Ok(Running { process, client, capability, report, digest, dialect })
+                    let (digest, dialect, report) = (digest.clone(), *dialect, report.clone());
+                    process.stands(Standing { fingerprint, ..standing });
+                    choice.tell(took, instance, logs);
+                    choice.came_up(attempt.program.take()).await;
+                    Ok(Running { process, client, capability, report, digest, dialect, taken_over: None })
                 }
                 (Some(Ok(Ok(Came::Framed))), process) => {
                     attempt.clear(process).await;
@@ -196,11 +258,13 @@ impl Launcher {
                     bridged = None;
                     continue;
                 }
-                (Some(Ok(Err(failure))), process) => Err(attempt.clear(process).await.tell(failure)),
+                (Some(Ok(Err(failure))), process) => {
+                    Err(took.told_with(attempt.clear(process).await.tell(failure)))
+                }
                 (Some(Err(_) | Ok(Ok(Came::Ready(_)))), process) => {
                     let step = attempt.step;
                     let words = attempt.clear(process).await;
-                    Err(LaunchError::TimedOut { after, step, words: words.0 })
+                    Err(took.told_with(LaunchError::TimedOut { after, step, words: words.0 }))
                 }
             };
         }
@@ -218,14 +282,17 @@ impl Launcher {
         attempt: &mut Attempt,
         spec: &PluginSpec,
         (instance, generation): (u32, u64),
-        deadline: Instant,
+        program: (Option<Arc<LastGood>>, Instant),
         logs: &LogSink,
         progress: &(dyn Fn(Progress) + Send + Sync),
     ) -> Result<Came, Failure> {
         let Spawned { process, dir, stdout, stderr, report, digest, identity } =
-            self.spawn(attempt, spec, instance, deadline, logs).await?;
+            self.spawn(attempt, spec, instance, program, logs).await?;
         let uid = process.uid();
+        // What came up last speaks what it spoke.
+        let is_known = attempt.took == Took::LastGood;
         if spec.dialect == Dialect::OpenTalonV0
+            && !is_known
             && self.framed.digest(&spec.name).is_some_and(|framed| framed != digest)
         {
             attempt.process = Some(process);
@@ -242,8 +309,10 @@ impl Launcher {
 
         let scribe = |stream| Scribe::new(logs.clone(), instance, stream, attempt.last_words.clone());
         let line_bytes = logs.line_bytes();
+        let readers = &self.shared.readers;
+        let shared_pipes = (stdout.shared(), stderr.shared());
         attempt.errors =
-            Some(tokio::spawn(stderr.drain(Splitter::new(line_bytes), scribe(Stream::Stderr), gone)));
+            Some(readers.spawn(stderr.drain(Splitter::new(line_bytes), scribe(Stream::Stderr), gone)));
         let output = attempt.output.insert(Output {
             reader: stdout,
             // One more than a handshake may have, so that a longer one shows.
@@ -268,7 +337,7 @@ impl Launcher {
         progress(Progress::Handshaken);
         logs.note(instance, Level::Debug, format!("handshake: {handshake}"));
         if let Some(Output { reader, splitter, scribe }) = attempt.output.take() {
-            tokio::spawn(reader.drain(splitter, scribe, process.gone_signal()));
+            readers.spawn(reader.drain(splitter, scribe, process.gone_signal()));
         }
 
         let target = talk::target(spec, &handshake, identity.as_ref(), &dir, uid, monitor_pid)?;
@@ -280,7 +349,7 @@ impl Launcher {
             &handshake,
             (logs, instance),
             process,
-            &attempt.last_words,
+            (readers, &attempt.last_words),
         );
         let talked = tokio::select! {
             biased;
@@ -289,7 +358,9 @@ impl Launcher {
         };
         let (client, capability) = match talked {
             Ok(talked) => talked,
-            Err(error) if error.may_be_an_exit() && framed::is_possible(spec, handshake.dialect) => {
+            Err(error)
+                if !is_known && error.may_be_an_exit() && framed::is_possible(spec, handshake.dialect) =>
+            {
                 let hangs_up = tokio::select! {
                     biased;
                     exit = process.exited() => return Err(Failure::Exited(exit)),
@@ -303,7 +374,10 @@ impl Launcher {
             Dialect::OpenTalonV0 => spec.dialect,
             _ => handshake.dialect,
         };
-        Ok(Came::Ready(Ready { client, capability, report, digest, dialect }))
+        let (stdout, stderr) = shared_pipes;
+        let standing =
+            Standing { fingerprint: None, digest, handshake, dialect, identity, report, stdout, stderr };
+        Ok(Came::Ready(Box::new(Ready { client, capability, standing })))
     }
 
     /// Everything up to a running program, which blocks.
@@ -312,16 +386,19 @@ impl Launcher {
         attempt: &mut Attempt,
         spec: &PluginSpec,
         instance: u32,
-        deadline: Instant,
+        (last_good, deadline): (Option<Arc<LastGood>>, Instant),
         logs: &LogSink,
     ) -> Result<Spawned, LaunchError> {
         let (shared, spec, logs) = (self.shared.clone(), spec.clone(), logs.clone());
-        let checked = {
+        let chosen = {
             let shared = shared.clone();
             let spec = spec.clone();
-            tokio::task::spawn_blocking(move || shared.check(&spec))
+            tokio::task::spawn_blocking(move || Ok(shared.choose(&spec, last_good.as_deref())))
         };
-        let (prepared, identity) = joined(checked.await)?;
+        let (took, checked) = joined(chosen.await)?;
+        attempt.took = took;
+        let (prepared, identity) = checked?;
+        attempt.program = Some(LastGood::new(prepared.clone(), spec.dialect));
         attempt.step = Step::Spawn;
         // Run to its end even if this future is dropped meanwhile; the process then dies with the result.
         let spawning = attempt.spawning.insert(tokio::task::spawn_blocking(move || {

@@ -3,17 +3,26 @@
 use std::fmt;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, SystemTime};
 
-use talon_jail::{ExitStatus, Group, Monitor};
+use talon_control::parcel::Packer;
+use talon_jail::{ExitStatus, Group, GroupError, Limits, Monitor, MonitorParts};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
+use crate::connect::ClientIdentity;
 use crate::egress::Proxy;
+use crate::handover::{Counted, HandedAddress, HandedDir, HandedMonitor, HandedProcess};
+use crate::handshake::{Address, Handshake};
+use crate::name::PluginName;
 use crate::rundir::PrivateDir;
+use crate::spec::Dialect;
 use crate::state_sockets::Attached;
+use crate::stdio::SharedPipe;
+use crate::usage::Reading;
 use crate::view::View;
 
 const SIGINT: i32 = 2;
@@ -43,19 +52,35 @@ pub(super) struct Belongings {
     pub(super) view: Option<Arc<View>>,
     /// What bounds it and all it starts together, where there are cgroups.
     pub(super) group: Option<Group>,
-    /// Its way out.
-    pub(super) proxy: Option<Proxy>,
-    /// Its way to its key-values.
-    pub(super) state: Option<Box<dyn Attached>>,
+    /// What is served for it.
+    pub(super) sockets: Sockets,
+}
+
+/// What is known of a process once it is ready, for another supervisor to go on with it.
+#[derive(Debug)]
+pub(super) struct Standing {
+    /// Of the spec that it was started from; `None`: it cannot be told from others.
+    pub(super) fingerprint: Option<String>,
+    pub(super) digest: String,
+    pub(super) handshake: Handshake,
+    /// How it is spoken to.
+    pub(super) dialect: Dialect,
+    /// Who we are to it, where its connections are encrypted.
+    pub(super) identity: Option<ClientIdentity>,
+    pub(super) report: talon_jail::Report,
+    pub(super) stdout: SharedPipe,
+    pub(super) stderr: SharedPipe,
 }
 
 /// The handle on one process. Dropping it kills the process and all it started; a task goes on until they are
-/// gone and their directory is removed.
+/// gone and their directory is removed. Once the runtime directory was let go, dropping it only forgets them.
 #[derive(Debug)]
 pub(crate) struct Process {
     held: Arc<Held>,
     exit: watch::Receiver<Option<Exit>>,
     gone: watch::Receiver<bool>,
+    /// Once it is ready.
+    standing: OnceLock<Standing>,
 }
 
 #[derive(Debug)]
@@ -63,7 +88,22 @@ struct Held {
     monitor: Monitor,
     pid: u32,
     uid: u32,
+    dir: Arc<PrivateDir>,
+    view: Mutex<Option<Arc<View>>>,
     group: Mutex<Option<Group>>,
+    /// Until the program ends.
+    sockets: Mutex<Sockets>,
+    /// It is somebody else's now.
+    released: CancellationToken,
+}
+
+/// What somebody serves for a process.
+#[derive(Debug, Default)]
+pub(super) struct Sockets {
+    /// Its way out.
+    pub(super) proxy: Option<Proxy>,
+    /// Its way to its key-values.
+    pub(super) state: Option<Box<dyn Attached>>,
 }
 
 impl Held {
@@ -79,6 +119,14 @@ impl Held {
 
     fn group(&self) -> MutexGuard<'_, Option<Group>> {
         self.group.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn view(&self) -> MutexGuard<'_, Option<Arc<View>>> {
+        self.view.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn sockets(&self) -> MutexGuard<'_, Sockets> {
+        self.sockets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -101,36 +149,28 @@ impl AsRawFd for PidFd {
 impl Process {
     /// Takes over a process that was just started.
     pub(super) fn new(monitor: Monitor, pid: u32, uid: u32, belongings: Belongings) -> io::Result<Self> {
-        let Belongings { dir, view, group, proxy, state } = belongings;
-        let held = Arc::new(Held { monitor, pid, uid, group: Mutex::new(group) });
+        let Belongings { dir, view, group, sockets } = belongings;
+        let held = Arc::new(Held {
+            monitor,
+            pid,
+            uid,
+            dir,
+            view: Mutex::new(view),
+            group: Mutex::new(group),
+            sockets: Mutex::new(sockets),
+            released: CancellationToken::new(),
+        });
         let control = readable(ControlFd(held.clone()))?;
         let pidfd = readable(PidFd(held.clone()))?;
         let (exit_sender, exit) = watch::channel(None);
         let (gone_sender, gone) = watch::channel(false);
+        let released = held.released.clone();
         tokio::spawn(async move {
-            let status = program_end(&control).await;
-            // The kernel's word about memory, which a monitor that was killed along cannot give.
-            let status = control.get_ref().0.group().as_ref().map_or(status, |group| group.explain(status));
-            drop((proxy, state));
-            exit_sender.send_replace(Some(Exit { status }));
-            if tokio::time::timeout(CLEARING, monitor_end(&pidfd)).await.is_err() {
-                pidfd.get_ref().0.kill_all();
-                if tokio::time::timeout(CLEARING, monitor_end(&pidfd)).await.is_err() {
-                    pidfd.get_ref().0.monitor.kill_monitor();
-                    monitor_end(&pidfd).await;
-                }
-            }
-            let group = pidfd.get_ref().0.group().take();
-            let removed = tokio::task::spawn_blocking(move || {
-                // It kills what may be left in it, and waits for that.
-                drop(group);
-                dir.remove();
-                drop(view);
-            });
-            let _ = removed.await;
+            // Whoever lets go of it wants nothing done to it any more, whatever it has come to.
+            released.run_until_cancelled(to_the_end(control, pidfd, exit_sender)).await;
             gone_sender.send_replace(true);
         });
-        Ok(Self { held, exit, gone })
+        Ok(Self { held, exit, gone, standing: OnceLock::new() })
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -144,6 +184,22 @@ impl Process {
     /// The process below which all of the plugin's are.
     pub(super) fn monitor_pid(&self) -> u32 {
         self.held.monitor.pid()
+    }
+
+    /// What it and all it started use, by its cgroup if it has one.
+    pub(crate) fn reading(&self) -> Reading {
+        let of_group = |group: &Group| {
+            let (memory_bytes, processes) = (group.memory_current()?, group.pids_current()?);
+            Some(Reading::Cgroup { cpu: group.cpu_time()?, memory_bytes, processes })
+        };
+        let below = Reading::Below { pid: self.monitor_pid() };
+        self.held.group().as_ref().and_then(of_group).unwrap_or(below)
+    }
+
+    /// Whether it ended because its memory was used up.
+    pub(crate) fn ended_by_memory(&self) -> bool {
+        let exit = *self.exit.borrow();
+        exit.is_some_and(|exit| matches!(exit.status, ExitStatus::OutOfMemory { .. }))
     }
 
     /// Resolves as soon as the program ends.
@@ -188,6 +244,94 @@ impl Process {
         }
     }
 
+    /// Gives it what is served for it, if it had to do without so far.
+    pub(super) fn serve(&self, sockets: Sockets) {
+        *self.held.sockets() = sockets;
+    }
+
+    /// Sets the limits of its cgroup again, if it has one.
+    pub(super) fn bound(&self, limits: &Limits) -> Result<(), GroupError> {
+        self.held.group().as_mut().map_or(Ok(()), |group| group.bound(limits))
+    }
+
+    /// It is ready, and can be handed over from here on.
+    pub(super) fn stands(&self, standing: Standing) {
+        // A process becomes ready once.
+        let _ = self.standing.set(standing);
+    }
+
+    /// Forgets it without ending it: it is somebody else's now. If nobody else has it, its lifeline closes and it ends all the same.
+    fn release(&self) {
+        self.held.monitor.release();
+        if let Some(group) = self.held.group().take() {
+            group.release();
+        }
+        *self.held.sockets() = Sockets::default();
+        self.held.released.cancel();
+    }
+
+    /// What another supervisor needs to go on with it, and duplicates of its descriptors. Changes nothing.
+    ///
+    /// # Errors
+    /// `NotFound` if it has ended or is not ready, and when there are too many open files.
+    pub(crate) fn hand_over(
+        &self,
+        name: &PluginName,
+        instance: u32,
+        counted: Counted,
+        packer: &mut Packer,
+    ) -> io::Result<HandedProcess> {
+        let held = &self.held;
+        let standing = self.standing.get().ok_or(io::ErrorKind::NotFound)?;
+        let Standing { handshake, .. } = standing;
+        let MonitorParts { monitor, program, control, pidfd, program_pidfd } = held.monitor.share()?;
+        let (inside, listening) = held.dir.share()?;
+        let sockets = held.sockets();
+        let proxy = sockets.proxy.as_ref().map(Proxy::socket).transpose()?;
+        let state = sockets.state.as_ref().map(|state| state.socket()).transpose()?;
+        drop(sockets);
+        let group = held.group().as_ref().map(|group| group.dir().to_owned());
+        let (stdout, stderr) = (standing.stdout.share()?, standing.stderr.share()?);
+        // From here on nothing fails, so that nothing is packed that no document speaks of.
+        let mut add = |descriptor| packer.add(descriptor);
+        Ok(HandedProcess {
+            plugin: name.as_str().to_owned(),
+            instance,
+            fingerprint: standing.fingerprint.clone().ok_or(io::ErrorKind::NotFound)?,
+            digest: standing.digest.clone(),
+            program,
+            monitor: HandedMonitor {
+                who: monitor,
+                control: add(control),
+                pidfd: add(pidfd),
+                program: add(program_pidfd),
+            },
+            stdout: add(stdout),
+            stderr: add(stderr),
+            dir: HandedDir {
+                name: held.dir.name().to_owned(),
+                inside: inside.map(&mut add),
+                listening: listening.map(&mut add),
+            },
+            view: held.view().as_ref().map(|view| view.hand_over()),
+            group,
+            proxy: proxy.map(&mut add),
+            state: state.map(&mut add),
+            identity: standing.identity.as_ref().map(ClientIdentity::hand_over),
+            handshake: handshake.dialect,
+            dialect: standing.dialect,
+            address: match &handshake.address {
+                Address::Unix(path) => HandedAddress::Unix(path.clone()),
+                Address::Tcp(address) => HandedAddress::Tcp(*address),
+            },
+            server_cert: handshake.server_cert.clone(),
+            report: standing.report.clone(),
+            starts: counted.starts,
+            ready_since_unix_ms: unix_ms(counted.ready_since),
+            start_to_ready_us: counted.start_to_ready.and_then(|took| u64::try_from(took.as_micros()).ok()),
+        })
+    }
+
     /// SIGKILL to everything that it started.
     pub(crate) fn kill_all(&self) {
         self.held.kill_all();
@@ -196,7 +340,9 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        if !*self.gone.borrow() {
+        if self.held.dir.is_let_go() {
+            self.release();
+        } else if !*self.gone.borrow() {
             self.kill_all();
         }
     }
@@ -209,6 +355,35 @@ impl Drop for Process {
 )]
 fn readable<F: AsRawFd>(fd: F) -> io::Result<AsyncFd<F>> {
     AsyncFd::with_interest(fd, Interest::READABLE)
+}
+
+/// Watches it until nothing of it is left.
+async fn to_the_end(control: AsyncFd<ControlFd>, pidfd: AsyncFd<PidFd>, exit: watch::Sender<Option<Exit>>) {
+    let held = control.get_ref().0.clone();
+    let status = program_end(&control).await;
+    // The kernel's word about memory, which a monitor that was killed along cannot give.
+    let status = held.group().as_ref().map_or(status, |group| group.explain(status));
+    *held.sockets() = Sockets::default();
+    exit.send_replace(Some(Exit { status }));
+    if tokio::time::timeout(CLEARING, monitor_end(&pidfd)).await.is_err() {
+        held.kill_all();
+        if tokio::time::timeout(CLEARING, monitor_end(&pidfd)).await.is_err() {
+            held.monitor.kill_monitor();
+            monitor_end(&pidfd).await;
+        }
+    }
+    let removed = tokio::task::spawn_blocking(move || {
+        // It kills what may be left in it, and waits for that.
+        drop(held.group().take());
+        held.dir.remove();
+        drop(held.view().take());
+    });
+    let _ = removed.await;
+}
+
+fn unix_ms(at: Option<SystemTime>) -> u64 {
+    let since = at.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok()).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Waits for the monitor's word about the program, or for the monitor's end.

@@ -15,13 +15,14 @@ use crate::view::program::{self, Kind, OpenProgram};
 use crate::view::{ProgramError, Source, View, ViewError, Views, digest, tree};
 
 /// A program, ready to be handed to the jail.
+#[derive(Clone)]
 pub(super) struct Prepared {
     /// How it is executed.
     pub(super) program: Program,
     /// For execution by descriptor.
-    pub(super) file: Option<File>,
+    pub(super) file: Option<Arc<File>>,
     /// What is executed by path, to find its interpreter.
-    pub(super) script: Option<File>,
+    pub(super) script: Option<Arc<File>>,
     /// The name that it is told.
     pub(super) argv0: OsString,
     /// What it is told after that.
@@ -69,7 +70,7 @@ pub(super) fn prepare(
     };
     Ok(Prepared {
         program: Program::Descriptor,
-        file: Some(file),
+        file: Some(Arc::new(file)),
         script,
         argv0: path.into(),
         args: bridge.args(spec, argv0),
@@ -103,9 +104,9 @@ fn program(spec: &PluginSpec, views: &Views, gid: Option<u32>, by: By) -> Result
             };
             let OpenProgram { file, kind } = opened;
             let (program, file, script) = match kind {
-                Kind::Native if by == By::Us => (Program::Descriptor, Some(file), None),
+                Kind::Native if by == By::Us => (Program::Descriptor, Some(Arc::new(file)), None),
                 Kind::Native => (Program::Path(path.clone()), None, None),
-                Kind::Script => (Program::Path(path.clone()), None, Some(file)),
+                Kind::Script => (Program::Path(path.clone()), None, Some(Arc::new(file))),
             };
             Ok(Prepared {
                 program,
@@ -119,18 +120,18 @@ fn program(spec: &PluginSpec, views: &Views, gid: Option<u32>, by: By) -> Result
             })
         }
         None => {
-            let (real, OpenProgram { mut file, kind }) =
+            let (real, OpenProgram { file, kind }) =
                 program::open(&spec.program).map_err(CheckError::from)?;
             // A script of the system's may need what lies beside it, and is as safe as its interpreter.
             let by_path = (kind == Kind::Script || by == By::Path) && tree::is_system_file(&real);
             if by_path || (kind == Kind::Native && by == By::Us) {
-                let digest = digest::of_file(&mut file)
+                let digest = digest::of_file(&file)
                     .map_err(|source| CheckError::from(ProgramError::Io { path: real.clone(), source }))?;
                 compare(spec, real.clone(), digest.clone())?;
                 let argv0 = spec.program.clone().into();
                 let (program, file, script) = match kind {
-                    _ if !by_path => (Program::Descriptor, Some(file), None),
-                    Kind::Script => (Program::Path(real), None, Some(file)),
+                    _ if !by_path => (Program::Descriptor, Some(Arc::new(file)), None),
+                    Kind::Script => (Program::Path(real), None, Some(Arc::new(file))),
                     Kind::Native => (Program::Path(real), None, None),
                 };
                 return Ok(Prepared {
@@ -145,10 +146,10 @@ fn program(spec: &PluginSpec, views: &Views, gid: Option<u32>, by: By) -> Result
                 });
             }
             let name = real.file_name().unwrap_or(real.as_os_str()).to_owned();
-            let view = view(spec, views, Source::Script(&mut file, &name), gid)?;
+            let view = view(spec, views, Source::Script(&file, &name), gid)?;
             compare(spec, real, view.digest().to_owned())?;
             let path = view.path().join(&name);
-            let script = (kind == Kind::Script).then_some(file);
+            let script = (kind == Kind::Script).then(|| Arc::new(file));
             Ok(Prepared {
                 program: Program::Path(path.clone()),
                 file: None,

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use super::attempt::LAST_NEWS;
 use super::error::LaunchError;
-use super::process::{Belongings, Process};
+use super::process::{Belongings, Process, Sockets};
 use super::spawn::uid_of;
 use super::{Launcher, Shared, isolation, joined};
 use crate::discover::CheckError;
@@ -47,7 +47,11 @@ impl Launcher {
         let last_words = LastWords::default();
         let drain = |reader: PipeReader, stream| {
             let scribe = Scribe::new(logs.clone(), 0, stream, last_words.clone());
-            tokio::spawn(reader.drain(Splitter::new(logs.line_bytes()), scribe, process.gone_signal()))
+            self.shared.readers.spawn(reader.drain(
+                Splitter::new(logs.line_bytes()),
+                scribe,
+                process.gone_signal(),
+            ))
         };
         let drained = [drain(stdout, Stream::Stdout), drain(stderr, Stream::Stderr)];
         let words = async move {
@@ -98,7 +102,7 @@ impl Shared {
             jailed.monitor,
             jailed.pid,
             uid_of(identity),
-            Belongings { dir, view: None, group, proxy: None, state: None },
+            Belongings { dir, view: None, group, sockets: Sockets::default() },
         )
         .map_err(LaunchError::Watch)?;
         let stdout = PipeReader::new(jailed.stdout).map_err(LaunchError::Watch)?;

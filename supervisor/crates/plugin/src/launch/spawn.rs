@@ -1,8 +1,8 @@
 //! Everything up to a running program: what it needs is made, and then the jail is built around it. All of it blocks.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
@@ -12,12 +12,12 @@ use tokio::net::UnixListener;
 use tokio::time::Instant;
 
 use super::error::LaunchError;
-use super::process::{Belongings, Process};
+use super::process::{Belongings, Process, Sockets};
 use super::{Shared, Spawned, isolation, program};
 use crate::connect::ClientIdentity;
 use crate::egress::{AllowList, Denied, Proxy};
 use crate::entry::NetworkAccess;
-use crate::environment::Sockets;
+use crate::environment;
 use crate::logs::{Level, LogSink, Stream};
 use crate::name::PluginName;
 use crate::rundir::PrivateDir;
@@ -25,8 +25,8 @@ use crate::spec::{Dialect, PluginSpec, SandboxSettings, Tls};
 use crate::state_sockets::Attached;
 use crate::stdio::PipeReader;
 
-/// The place for plugins' cgroups, without those that an earlier supervisor left in it.
-pub(super) fn groups(runtime_dir: &Path) -> Option<Groups> {
+/// The place for plugins' cgroups, without those that an earlier supervisor left in it, but for `kept`.
+pub(super) fn groups(runtime_dir: &Path, kept: &[&Path]) -> Option<Groups> {
     // A hash, because the path may hold what no group's name may.
     let label = hex::encode(&Sha256::digest(runtime_dir.as_os_str().as_bytes())[..8]);
     let groups = match Groups::open(&label) {
@@ -36,7 +36,7 @@ pub(super) fn groups(runtime_dir: &Path) -> Option<Groups> {
             return None;
         }
     };
-    match groups.clear() {
+    match groups.clear_except(kept) {
         Ok(0) => {}
         Ok(removed) => tracing::info!(removed, "cgroups of an earlier supervisor were cleared"),
         Err(error) => tracing::warn!(%error, "cgroups of an earlier supervisor cannot be cleared"),
@@ -44,20 +44,16 @@ pub(super) fn groups(runtime_dir: &Path) -> Option<Groups> {
     Some(groups)
 }
 
-/// The way out of a plugin without a network: a socket that it is shown, and behind it a proxy of ours.
-fn proxy(
+/// Serves the way out of a plugin without a network.
+pub(super) fn proxy(
     spec: &PluginSpec,
     instance: u32,
-    dir: &PrivateDir,
+    socket: OwnedFd,
     identity: Option<Identity>,
-    view: &mut View,
     logs: &LogSink,
 ) -> Result<Proxy, LaunchError> {
     let allowed = AllowList::parse(&spec.sandbox.allow)?;
-    let listener = dir.listen_for_proxy(identity).map_err(LaunchError::Directory)?;
-    let listener = UnixListener::from_std(listener.into()).map_err(LaunchError::Watch)?;
-    let path = dir.proxy_path();
-    view.shown.push(Shown { at: path.clone(), from: path, access: Access::Connect, needed: true });
+    let listener = UnixListener::from_std(socket.into()).map_err(LaunchError::Watch)?;
     let logs = logs.clone();
     let on_denied = Arc::new(move |denied: &Denied| {
         let text = inert!("{}", denied);
@@ -65,6 +61,11 @@ fn proxy(
         logs.line(instance, Stream::Supervisor, text.len(), || (Level::Warn, text));
     });
     Ok(Proxy::start(listener, allowed, identity.map(|identity| identity.uid), on_denied))
+}
+
+/// Shows a plugin a socket of ours at the path that it has outside.
+fn show_socket(view: &mut View, path: PathBuf) {
+    view.shown.push(Shown { at: path.clone(), from: path, access: Access::Connect, needed: true });
 }
 
 /// The uid that a process has.
@@ -105,27 +106,32 @@ impl Shared {
         let Some(sockets) = &self.settings.state else { return Ok(None) };
         let socket = dir.listen_for_state(identity).map_err(LaunchError::Directory)?;
         if let Some(view) = view {
-            let path = dir.state_path();
-            view.shown.push(Shown { at: path.clone(), from: path, access: Access::Connect, needed: true });
+            show_socket(view, dir.state_path());
         }
         Ok(Some(sockets.attach(plugin, uid_of(identity), socket)))
     }
 
+    /// What a start of what lies on the disk executes, and who it is then. Blocking.
     pub(super) fn check(
         &self,
         spec: &PluginSpec,
     ) -> Result<(program::Prepared, Option<Identity>), LaunchError> {
+        let identity = self.identity(spec)?;
+        Ok((program::prepare(spec, &self.views, identity)?, identity))
+    }
+
+    /// Who a plugin's processes are.
+    pub(super) fn identity(&self, spec: &PluginSpec) -> Result<Option<Identity>, LaunchError> {
         // Registered specs were checked when they were found; this holds for hosts that make their own.
         crate::discover::settings(spec)?;
-        let identity = match (&self.identities, spec.sandbox.mode) {
+        Ok(match (&self.identities, spec.sandbox.mode) {
             (Some(_), Mode::Enforce) if !self.may_change_uid => return Err(LaunchError::NoUid),
             // The jail's report says that it has no uid of its own.
             (Some(_), Mode::BestEffort) if !self.may_change_uid => None,
             // Without a jail it keeps ours.
             (None, _) | (_, Mode::Off) => None,
             (Some(identities), _) => Some(identities.of(&spec.name)?),
-        };
-        Ok((program::prepare(spec, &self.views, identity)?, identity))
+        })
     }
 
     pub(super) fn spawn(
@@ -142,7 +148,10 @@ impl Shared {
         let mut isolation = isolation::of(spec, &prepared, &dir, identity, &own)?;
         let proxy = match &mut isolation {
             Some(isolation) if spec.sandbox.network == NetworkAccess::Proxy => {
-                Some(proxy(spec, instance, &dir, identity, &mut isolation.view, logs)?)
+                // The way out: a socket that it is shown, and behind it a proxy of ours.
+                let socket = dir.listen_for_proxy(identity).map_err(LaunchError::Directory)?;
+                show_socket(&mut isolation.view, dir.proxy_path());
+                Some(proxy(spec, instance, socket, identity, logs)?)
             }
             _ => None,
         };
@@ -153,24 +162,26 @@ impl Shared {
         let handed = isolation.is_some() && spec.dialect != Dialect::OpenTalon;
         let listening = handed.then(|| dir.listen()).transpose().map_err(LaunchError::Directory)?;
         let program::Prepared { program, file, script: _, argv0, args, cwd, digest, view } = prepared;
-        let client = match spec.tls {
-            Tls::Off => None,
-            Tls::AutoMtls => Some(ClientIdentity::make()?),
+        let (client, client_cert) = match spec.tls {
+            Tls::Off => (None, None),
+            Tls::AutoMtls => {
+                let (client, certificate) = ClientIdentity::make()?;
+                (Some(client), Some(certificate))
+            }
         };
-        let client_cert = client.as_ref().map(ClientIdentity::certificate_pem);
-        let sockets = Sockets { listens: handed, proxied: proxy.is_some(), state: state.is_some() };
+        let told = environment::Sockets { listens: handed, proxied: proxy.is_some(), state: state.is_some() };
         let argv = std::iter::once(argv0).chain(args).collect();
         let jail = JailSpec {
             name: format!("{}/{instance}", spec.name),
             program,
             argv,
-            env: crate::environment::build(
+            env: environment::build(
                 spec,
                 &self.settings.env_allow_list,
                 &dir,
                 instance,
-                sockets,
-                client_cert,
+                told,
+                client_cert.as_deref(),
             ),
             cwd: cwd.unwrap_or_else(|| dir.home_dir()),
             identity,
@@ -180,7 +191,7 @@ impl Shared {
         };
         let left = deadline.saturating_duration_since(Instant::now());
         let given = Given {
-            program: file.as_ref().map(AsFd::as_fd),
+            program: file.as_deref().map(AsFd::as_fd),
             stdin: listening.as_ref().map(AsFd::as_fd),
             group: group.as_ref().map(Group::procs),
         };
@@ -195,7 +206,7 @@ impl Shared {
             jailed.monitor,
             jailed.pid,
             uid_of(identity),
-            Belongings { dir: dir.clone(), view, group, proxy, state },
+            Belongings { dir: dir.clone(), view, group, sockets: Sockets { proxy, state } },
         )
         .map_err(LaunchError::Watch)?;
         let stdout = PipeReader::new(jailed.stdout).map_err(LaunchError::Watch)?;

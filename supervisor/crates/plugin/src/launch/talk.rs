@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use talon_jail::Mode;
 use talon_sanitize::{Raw, Sanitized};
+use tokio_util::task::TaskTracker;
 
 use super::error::{LaunchError, Step};
 use super::process::Process;
@@ -73,6 +74,25 @@ pub(super) async fn connect(spec: &PluginSpec, target: Target) -> Result<Client,
     })
 }
 
+/// From a socket to a client, and whatever else is to be read of the program over it.
+pub(super) async fn meet(
+    spec: &PluginSpec,
+    target: Target,
+    handshake: &Handshake,
+    (logs, instance): (&LogSink, u32),
+    process: &Process,
+    (readers, last_words): (&TaskTracker, &LastWords),
+) -> Result<Client, LaunchError> {
+    let client = connect(spec, target).await?;
+    if handshake.dialect == Dialect::GoPlugin {
+        let scribe = |stream| Scribe::new(logs.clone(), instance, stream, last_words.clone());
+        let scribes = [scribe(Stream::Stdout), scribe(Stream::Stderr)];
+        readers.spawn(keep_drained(client.clone(), scribes, logs.line_bytes(), process.gone_signal()));
+        readers.spawn(keep_broker(client.clone(), process.gone_signal()));
+    }
+    Ok(client)
+}
+
 /// From a socket to a plugin that serves.
 pub(super) async fn talk(
     step: &mut Step,
@@ -81,20 +101,10 @@ pub(super) async fn talk(
     handshake: &Handshake,
     (logs, instance): (&LogSink, u32),
     process: &Process,
-    last_words: &LastWords,
+    read_by: (&TaskTracker, &LastWords),
 ) -> Result<(Client, Arc<Capability>), LaunchError> {
     *step = Step::Connect;
-    let client = connect(spec, target).await?;
-    if handshake.dialect == Dialect::GoPlugin {
-        let scribe = |stream| Scribe::new(logs.clone(), instance, stream, last_words.clone());
-        tokio::spawn(keep_drained(
-            client.clone(),
-            [scribe(Stream::Stdout), scribe(Stream::Stderr)],
-            logs.line_bytes(),
-            process.gone_signal(),
-        ));
-        tokio::spawn(keep_broker(client.clone(), process.gone_signal()));
-    }
+    let client = meet(spec, target, handshake, (logs, instance), process, read_by).await?;
     *step = Step::Init;
     match client.init(&spec.config).await.map_err(LaunchError::Init)? {
         InitOutcome::Unimplemented if !spec.config.is_empty() => {
@@ -102,6 +112,16 @@ pub(super) async fn talk(
         }
         InitOutcome::Done | InitOutcome::Unimplemented => {}
     }
+    let capability = serving(step, spec, &client).await?;
+    Ok((client, capability))
+}
+
+/// What it offers, once it serves.
+pub(super) async fn serving(
+    step: &mut Step,
+    spec: &PluginSpec,
+    client: &Client,
+) -> Result<Arc<Capability>, LaunchError> {
     *step = Step::Capabilities;
     let capability = client.capabilities().await.map_err(|error| match error {
         RefreshError::Call(cause) => LaunchError::Capabilities { cause, service: spec.service.clone() },
@@ -110,7 +130,7 @@ pub(super) async fn talk(
     *step = Step::Health;
     loop {
         match client.health(spec.lifecycle.health_check_timeout).await {
-            Health::Serving => return Ok((client, capability)),
+            Health::Serving => return Ok(capability),
             Health::NotServing => tokio::time::sleep(HEALTH_POLL).await,
             Health::Failed(text) => return Err(LaunchError::Health(text)),
         }

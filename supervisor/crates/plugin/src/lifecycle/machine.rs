@@ -61,6 +61,8 @@ pub(crate) struct Machine {
     /// Counts the launches; the process that exists is of this generation.
     generation: u64,
     tally: Tally,
+    /// Deaths and refused starts since it was made.
+    died: u64,
     reason: Option<Reason>,
 }
 
@@ -112,7 +114,15 @@ impl Machine {
     /// An instance that nobody has asked for yet.
     pub(crate) fn new(policy: LifecycleSettings) -> Self {
         let tally = Tally::new(policy.restart_window, policy.max_restarts);
-        Self { policy, desired: Desired::Down, phase: Phase::Discovered, generation: 0, tally, reason: None }
+        Self {
+            policy,
+            desired: Desired::Down,
+            phase: Phase::Discovered,
+            generation: 0,
+            tally,
+            died: 0,
+            reason: None,
+        }
     }
 
     /// What is observed.
@@ -149,6 +159,11 @@ impl Machine {
     /// Deaths within the window that ends now.
     pub(crate) fn deaths(&self, now: Moment) -> u32 {
         self.tally.count(now)
+    }
+
+    /// Deaths since it was made, and starts that were refused.
+    pub(crate) fn died(&self) -> u64 {
+        self.died
     }
 
     /// Whether it is ready, or will become so without an operator: a call may wait for it.
@@ -392,6 +407,7 @@ impl Machine {
     /// Counts a death, says why in `reason`, and decides what follows.
     fn death(&mut self, cause: Sanitized, refused: bool, input: Input) -> Next {
         let cause = bounded(cause);
+        self.died += 1;
         if refused {
             self.reason = Some(Reason::Refused { cause });
             return Next::Fail;

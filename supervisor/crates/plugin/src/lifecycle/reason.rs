@@ -6,6 +6,24 @@ use talon_sanitize::{Sanitized, inert};
 
 use crate::name::PluginName;
 
+/// Why processes end otherwise than by a stop: a closed set, for counting.
+pub(crate) mod word {
+    /// An operator asked for a new one.
+    pub(crate) const REQUESTED: &str = "requested";
+    /// It did not become ready.
+    pub(crate) const START_FAILED: &str = "start_failed";
+    /// It may not be started as it is.
+    pub(crate) const REFUSED: &str = "refused";
+    /// It ended by itself, or was killed by somebody else.
+    pub(crate) const EXITED: &str = "exited";
+    /// It used more memory than it may.
+    pub(crate) const OUT_OF_MEMORY: &str = "out_of_memory";
+    /// It failed too many health checks.
+    pub(crate) const HEALTH_CHECKS: &str = "health_checks";
+    /// It ignored a call's deadline.
+    pub(crate) const IGNORED_DEADLINE: &str = "ignored_deadline";
+}
+
 /// The longest cause that is carried along, in bytes: a sentence or two. A longer one is cut.
 const MAX_CAUSE_BYTES: usize = 2048;
 
@@ -63,6 +81,20 @@ impl Reason {
             Self::Refused { cause } => {
                 inert!("refused to start: {}; then `talon plugin start {}`", cause, plugin)
             }
+        }
+    }
+}
+
+impl Reason {
+    /// What happened, without what follows from it.
+    pub(crate) fn cause(&self) -> Option<&Sanitized> {
+        match self {
+            Self::StoppedByOperator | Self::PlannedRestart => None,
+            Self::Died { cause, .. }
+            | Self::FailedChecks { cause, .. }
+            | Self::DiedTooOften { cause, .. }
+            | Self::RestartsOff { cause }
+            | Self::Refused { cause } => Some(cause),
         }
     }
 }

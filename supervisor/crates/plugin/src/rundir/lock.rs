@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -14,7 +15,7 @@ const MAX_PID_BYTES: u64 = 32;
 /// A held lock; dropping it lets go.
 #[derive(Debug)]
 pub(crate) struct DirLock {
-    _file: File,
+    file: File,
 }
 
 /// Why a lock was not taken.
@@ -51,10 +52,35 @@ impl DirLock {
             }
             Err(error) => return Err(LockError::Io(error.into())),
         }
+        Ok(Self::held(file))
+    }
+
+    /// Goes on with a lock that another process of ours held: the same open file, so that at no time it is anybody else's. If it is
+    /// not the lock of this path, that one is taken.
+    pub(crate) fn take_over(path: &Path, lock: OwnedFd) -> Result<Self, LockError> {
+        let file = File::from(lock);
+        let place = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
+        let there = rustix::fs::lstat(path).map(place);
+        if there.is_err() || there != rustix::fs::fstat(&file).map(place) {
+            return Self::take(path);
+        }
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Self::held(file)),
+            Err(Errno::WOULDBLOCK) => Err(LockError::Held { holder: None }),
+            Err(error) => Err(LockError::Io(error.into())),
+        }
+    }
+
+    fn held(mut file: File) -> Self {
         // The pid is for people. A disk too full for it is no reason not to run.
         let _ = file.set_len(0);
         let _ = file.rewind();
         let _ = writeln!(file, "{}", std::process::id());
-        Ok(Self { _file: file })
+        Self { file }
+    }
+
+    /// A duplicate, with which another process can go on; who has it holds the lock, too.
+    pub(crate) fn share(&self) -> io::Result<OwnedFd> {
+        Ok(self.file.try_clone()?.into())
     }
 }

@@ -18,16 +18,15 @@ mod lock;
 mod prepare;
 mod remove;
 
+use std::collections::BTreeSet;
+use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use rustix::fs::{
-    AtFlags, Dir, FileType, Gid, Mode, OFlags, ResolveFlags, Uid, fchmod, fchown, mkdirat, openat, openat2,
-    statat,
-};
+use rustix::fs::{AtFlags, Dir, FileType, Gid, Mode, OFlags, Uid, fchmod, fchown, mkdirat, openat, statat};
 use rustix::io::Errno;
 use talon_jail::Identity;
 
@@ -63,27 +62,49 @@ const SHARED_MODE: u32 = 0o711;
 const PRIVATE_MODE: u32 = 0o700;
 const GROUP_MODE: u32 = 0o750;
 
+/// What of a directory is another's to clear, because it is taken over.
+#[derive(Debug, Default)]
+pub(crate) struct Left {
+    /// The directory's lock, as whoever held it shared it.
+    pub(crate) lock: Option<OwnedFd>,
+    /// What stays.
+    pub(crate) names: BTreeSet<String>,
+}
+
 /// The supervisor's hold on its runtime directory.
 #[derive(Debug)]
 pub(crate) struct RuntimeDir {
     path: PathBuf,
     plugins: OwnedFd,
     next: AtomicU32,
-    _lock: DirLock,
+    /// Whether what is in it is another supervisor's now.
+    let_go: AtomicBool,
+    lock: DirLock,
 }
 
 impl RuntimeDir {
     /// Makes the directory if need be, checks it, locks it, and clears what an earlier supervisor left.
     /// `own_uids` says whether plugins have other uids than we, who then have to reach it.
+    #[cfg(test)]
     pub(crate) fn prepare(path: &Path, own_uids: bool) -> Result<Self, SetupError> {
+        Self::take_over(path, own_uids, Left::default())
+    }
+
+    /// The same, but for what another supervisor left to be taken over.
+    pub(crate) fn take_over(path: &Path, own_uids: bool, left: Left) -> Result<Self, SetupError> {
         let path = prepare_dir(path, "runtime_dir", own_uids)?;
         let length = path.as_os_str().len();
         if length > MAX_RUNTIME_DIR_BYTES {
             return Err(SetupError::PathTooLong { runtime_dir: path, length, limit: MAX_RUNTIME_DIR_BYTES });
         }
-        let lock = DirLock::take(&path.join(LOCK_FILE)).map_err(|error| match error {
+        let lock_file = path.join(LOCK_FILE);
+        let lock = match left.lock {
+            Some(lock) => DirLock::take_over(&lock_file, lock),
+            None => DirLock::take(&lock_file),
+        };
+        let lock = lock.map_err(|error| match error {
             LockError::Held { holder } => SetupError::AlreadyRunning { runtime_dir: path.clone(), holder },
-            LockError::Io(source) => SetupError::Io { what: "lock", path: path.join(LOCK_FILE), source },
+            LockError::Io(source) => SetupError::Io { what: "lock", path: lock_file, source },
         })?;
         let plugins_path = prepare_dir(&path.join(PLUGINS_DIR), "runtime_dir", own_uids)?;
         let plugins = open_dir(&plugins_path).map_err(|e| SetupError::Io {
@@ -91,8 +112,8 @@ impl RuntimeDir {
             path: plugins_path.clone(),
             source: e.into(),
         })?;
-        let this = Self { path, plugins, next: AtomicU32::new(1), _lock: lock };
-        this.clear();
+        let this = Self { path, plugins, next: AtomicU32::new(1), let_go: AtomicBool::new(false), lock };
+        this.clear_except(&left.names);
         Ok(this)
     }
 
@@ -104,6 +125,10 @@ impl RuntimeDir {
     /// Removes every private directory, of this supervisor or of one that crashed. What does not look like ours
     /// by name, type and owner stays.
     pub(crate) fn clear(&self) {
+        self.clear_except(&BTreeSet::new());
+    }
+
+    fn clear_except(&self, kept: &BTreeSet<String>) {
         let entries = match Dir::read_from(&self.plugins) {
             Ok(entries) => entries,
             Err(error) => {
@@ -113,7 +138,7 @@ impl RuntimeDir {
         };
         for entry in entries.flatten() {
             let name = entry.file_name();
-            if name == c"." || name == c".." {
+            if name == c"." || name == c".." || name.to_str().is_ok_and(|name| kept.contains(name)) {
                 continue;
             }
             if self.is_ours(name) {
@@ -158,16 +183,50 @@ impl RuntimeDir {
         for inner in [SOCKET_DIR, TMP_DIR, HOME_DIR] {
             mkdirat(&dir.fd, inner, Mode::from_raw_mode(PRIVATE_MODE))?;
             let fd = openat(&dir.fd, inner, dir_flags(), Mode::empty())?;
+            // While it is ours: of what is another's only CAP_FOWNER could change the mode.
+            fchmod(&fd, Mode::from_raw_mode(PRIVATE_MODE))?;
             if let Some(owner) = owner {
                 fchown(&fd, Some(Uid::from_raw(owner.uid)), Some(Gid::from_raw(owner.gid)))?;
             }
-            fchmod(&fd, Mode::from_raw_mode(PRIVATE_MODE))?;
         }
         if let Some(owner) = owner {
             fchown(&dir.fd, None, Some(Gid::from_raw(owner.gid)))?;
             fchmod(&dir.fd, Mode::from_raw_mode(GROUP_MODE))?;
         }
         Ok(dir)
+    }
+
+    /// The private directory of a process that another supervisor started.
+    pub(crate) fn adopt(
+        self: &Arc<Self>,
+        name: &str,
+        inside: Option<OwnedFd>,
+        listening: Option<OwnedFd>,
+    ) -> io::Result<PrivateDir> {
+        let missing = || io::Error::new(io::ErrorKind::NotFound, "its private directory is not there");
+        let ours = CString::new(name).is_ok_and(|name| self.is_ours(&name));
+        if !ours {
+            return Err(missing());
+        }
+        Ok(PrivateDir {
+            runtime: self.clone(),
+            name: name.to_owned(),
+            path: self.path.join(PLUGINS_DIR).join(name),
+            fd: openat(&self.plugins, name, dir_flags(), Mode::empty())?,
+            inside: Mutex::new(inside.map(Arc::new)),
+            listening: listening.map_or_else(OnceLock::new, OnceLock::from),
+            removed: AtomicBool::new(false),
+        })
+    }
+
+    /// Leaves everything in it to another supervisor: nothing is removed from here on.
+    pub(crate) fn let_go(&self) {
+        self.let_go.store(true, Ordering::Release);
+    }
+
+    /// Its lock, for the supervisor that goes on with it.
+    pub(crate) fn share_lock(&self) -> io::Result<OwnedFd> {
+        self.lock.share()
     }
 
     fn make_numbered(&self) -> io::Result<(String, OwnedFd)> {
@@ -218,13 +277,23 @@ impl PrivateDir {
         *self.inside() = Some(Arc::new(inside));
     }
 
+    /// Whether it is another supervisor's now, with all that runs in it.
+    pub(crate) fn is_let_go(&self) -> bool {
+        self.runtime.let_go.load(Ordering::Acquire)
+    }
+
+    /// Duplicates of what the plugin finds at the path, and of the socket that it was handed, for another supervisor.
+    pub(crate) fn share(&self) -> io::Result<(Option<OwnedFd>, Option<OwnedFd>)> {
+        let inside = self.inside().as_ref().map(|inside| inside.try_clone()).transpose()?;
+        let listening = self.listening.get().map(OwnedFd::try_clone).transpose()?;
+        Ok((inside, listening))
+    }
+
     /// Opens something below it as the plugin sees it, whatever happens to its path. No symlink is followed.
     pub(crate) fn open(&self, below: &Path) -> rustix::io::Result<OwnedFd> {
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         let inside = self.inside().clone();
         let dir = inside.as_ref().map_or(self.fd.as_fd(), |inside| inside.as_fd());
-        openat2(dir, below, flags, Mode::empty(), resolve)
+        talon_jail::open_beneath(dir, below)
     }
 
     fn inside(&self) -> MutexGuard<'_, Option<Arc<OwnedFd>>> {
@@ -245,7 +314,7 @@ impl PrivateDir {
 
     /// Removes it with all that is in it. Blocking.
     pub(crate) fn remove(&self) {
-        if self.removed.swap(true, Ordering::AcqRel) {
+        if self.is_let_go() || self.removed.swap(true, Ordering::AcqRel) {
             return;
         }
         // The file system lives as long as anybody holds it, with all that the plugin wrote.

@@ -9,6 +9,7 @@ use rustix::fs::{Mode, Stat, fchmod, fstat};
 use rustix::io::Errno;
 
 use super::{PRIVATE_MODE, SHARED_MODE, open_dir};
+use crate::identity::may_change_uid;
 use crate::settings::SetupError;
 
 /// What the kernel shows for a uid that has no number in this user namespace; `nobody` on most systems.
@@ -152,7 +153,8 @@ fn who_else_may_rename(stat: &Stat) -> Option<String> {
     if stat.st_mode & 0o002 != 0 {
         return Some("everybody may rename what is in it".to_owned());
     }
-    let own_group = !own.is_root() && stat.st_gid == rustix::process::getegid().as_raw();
+    // A service's group has others in it; a person's is theirs alone.
+    let own_group = !may_change_uid() && !own.is_root() && stat.st_gid == rustix::process::getegid().as_raw();
     (stat.st_mode & 0o020 != 0 && stat.st_gid != 0 && !own_group)
         .then(|| format!("members of group {} may rename what is in it", stat.st_gid))
 }

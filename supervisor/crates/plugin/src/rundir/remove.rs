@@ -6,9 +6,10 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 
-use rustix::fs::{AtFlags, Dir, Mode, OFlags, fchmod, openat, renameat, unlinkat};
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, chownat, fchmod, fchown, openat, renameat, unlinkat};
 use rustix::io::Errno;
 use rustix::path::Arg;
+use rustix::process::geteuid;
 
 /// How deep the walk follows before it lifts a directory up to the top instead.
 const MAX_DEPTH: usize = 32;
@@ -136,13 +137,17 @@ fn open_dir(parent: BorrowedFd<'_>, name: &CString) -> io::Result<OwnedFd> {
         Err(Errno::ACCESS) => {
             let path_only = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let fd = openat(parent, name, path_only, Mode::empty())?;
+            // Of what is ours the mode can be changed.
+            let _ = chownat(&fd, "", Some(geteuid()), None, AtFlags::EMPTY_PATH);
             let magic = format!("/proc/self/fd/{}", fd.as_raw_fd());
             std::fs::set_permissions(magic, std::fs::Permissions::from_mode(0o700))?;
             openat(parent, name, flags, Mode::empty())?
         }
         other => other?,
     };
-    // Without effect on what we do not own; the removal tells then.
+    // Without effect where we may not; the removal tells then. In another's directory its mode may forbid the removal (the
+    // sticky bit, no right to write), and only its owner may change that.
+    let _ = fchown(&fd, Some(geteuid()), None);
     let _ = fchmod(&fd, Mode::from_raw_mode(0o700));
     Ok(fd)
 }

@@ -2,11 +2,10 @@
 
 use std::io;
 use std::ops::RangeInclusive;
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Dir, Gid, Mode, Uid, fchmod, fchown, fstat};
+use rustix::fs::{AtFlags, Dir, Gid, Mode, OFlags, Uid, chmod, chownat, fstat};
 use rustix::io::Errno;
 use talon_jail::Identity;
 
@@ -72,21 +71,19 @@ fn prepare(dir: &Path, identity: Option<Identity>) -> Result<(), SetupError> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
         Err(error) => return Err(io_error("create", error)),
     };
-    let fd = match open_dir(dir) {
+    // Whose it is can be seen without a right to look into it.
+    let path_only = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let fd = match rustix::fs::open(dir, path_only, Mode::empty()) {
         Ok(fd) => fd,
         Err(Errno::LOOP | Errno::NOTDIR) => {
             let problem = "it is no directory (a symbolic link to one will not do)".to_owned();
             return Err(SetupError::Untrusted { path: dir.to_owned(), problem });
         }
-        Err(Errno::ACCESS) => {
-            let stat = rustix::fs::stat(dir).map_err(|e| io_error("look at", e.into()))?;
-            return Err(anothers(dir, stat.st_uid, identity));
-        }
         Err(error) => return Err(io_error("open", error.into())),
     };
     if made {
-        // Whatever the umask took away.
-        fchmod(&fd, Mode::from_raw_mode(MODE)).map_err(|e| io_error("chmod", e.into()))?;
+        // Whatever the umask took away. The directory above is ours alone, so that it is the one that was just made.
+        chmod(dir, Mode::from_raw_mode(MODE)).map_err(|e| io_error("chmod", e.into()))?;
     }
     let stat = fstat(&fd).map_err(|e| io_error("look at", e.into()))?;
     if stat.st_mode & 0o077 != 0 {
@@ -107,10 +104,14 @@ fn prepare(dir: &Path, identity: Option<Identity>) -> Result<(), SetupError> {
     }
     match identity {
         // Just made, or by one of us that did not come further.
-        Some(identity) if stat.st_uid == own && is_empty(&fd).map_err(|e| io_error("read", e))? => {
-            fchown(&fd, Some(Uid::from_raw(identity.uid)), Some(Gid::from_raw(identity.gid)))
-                .map_err(|e| io_error("chown", e.into()))
-        }
+        Some(identity) if stat.st_uid == own && is_empty(dir).map_err(|e| io_error("read", e))? => chownat(
+            &fd,
+            "",
+            Some(Uid::from_raw(identity.uid)),
+            Some(Gid::from_raw(identity.gid)),
+            AtFlags::EMPTY_PATH,
+        )
+        .map_err(|e| io_error("chown", e.into())),
         _ => Err(anothers(dir, stat.st_uid, identity)),
     }
 }
@@ -128,8 +129,8 @@ fn anothers(dir: &Path, uid: u32, identity: Option<Identity>) -> SetupError {
     }
 }
 
-fn is_empty(fd: &OwnedFd) -> io::Result<bool> {
-    for entry in Dir::read_from(fd)? {
+fn is_empty(dir: &Path) -> io::Result<bool> {
+    for entry in Dir::read_from(open_dir(dir)?)? {
         let entry = entry?;
         if entry.file_name() != c"." && entry.file_name() != c".." {
             return Ok(false);

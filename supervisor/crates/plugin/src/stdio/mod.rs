@@ -8,12 +8,11 @@ mod lines;
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use talon_sanitize::{Raw, Sanitized, inert};
-use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 
 pub(crate) use classify::Classifier;
@@ -123,21 +122,65 @@ impl Scribe {
     }
 }
 
+/// A stream whose end nobody may wait for: what has no line end yet is logged when it is let go of.
+pub(crate) struct Flowing<'s> {
+    scribe: &'s mut Scribe,
+    splitter: Splitter,
+}
+
+impl<'s> Flowing<'s> {
+    pub(crate) fn new(scribe: &'s mut Scribe, line_bytes: usize) -> Self {
+        Self { scribe, splitter: Splitter::new(line_bytes) }
+    }
+
+    /// Logs a chunk of output.
+    pub(crate) fn chunk(&mut self, bytes: &[u8]) {
+        self.scribe.chunk(&mut self.splitter, bytes);
+    }
+
+    /// See [`Scribe::breathe`].
+    pub(crate) async fn breathe(&mut self) {
+        self.scribe.breathe().await;
+    }
+}
+
+impl Drop for Flowing<'_> {
+    fn drop(&mut self) {
+        self.scribe.finish(&mut self.splitter);
+    }
+}
+
 /// A pipe and what was read of it.
 pub(crate) struct PipeReader {
-    pipe: pipe::Receiver,
+    pipe: Arc<pipe::Receiver>,
     chunk: Box<[u8]>,
+}
+
+/// The pipe itself, for as long as its process may be handed over to another supervisor.
+#[derive(Debug, Clone)]
+pub(crate) struct SharedPipe(Arc<pipe::Receiver>);
+
+impl SharedPipe {
+    /// A duplicate of our end.
+    pub(crate) fn share(&self) -> io::Result<OwnedFd> {
+        self.0.as_fd().try_clone_to_owned()
+    }
 }
 
 impl PipeReader {
     pub(crate) fn new(fd: OwnedFd) -> io::Result<Self> {
-        let pipe = pipe::Receiver::from_owned_fd(fd)?;
+        let pipe = Arc::new(pipe::Receiver::from_owned_fd(fd)?);
         Ok(Self { pipe, chunk: vec![0; CHUNK_BYTES].into() })
+    }
+
+    /// What it reads.
+    pub(crate) fn shared(&self) -> SharedPipe {
+        SharedPipe(self.pipe.clone())
     }
 
     /// The next bytes; empty at the end. Cancel-safe.
     pub(crate) async fn read(&mut self) -> io::Result<&[u8]> {
-        let read = self.pipe.read(&mut self.chunk).await?;
+        let read = read_some(&self.pipe, &mut self.chunk).await?;
         Ok(&self.chunk[..read])
     }
 
@@ -153,7 +196,7 @@ impl PipeReader {
             let read = tokio::select! {
                 biased;
                 () = &mut gone => break,
-                read = self.pipe.read(&mut self.chunk) => read,
+                read = read_some(&self.pipe, &mut self.chunk) => read,
             };
             match read {
                 Ok(0) | Err(_) => {
@@ -171,7 +214,7 @@ impl PipeReader {
         let mut left = LAST_BYTES;
         while left > 0 {
             // Past tokio, which does not know yet whether there is anything to read.
-            match rustix::io::read(&self.pipe, &mut self.chunk[..]) {
+            match rustix::io::read(self.pipe.as_fd(), &mut self.chunk[..]) {
                 Ok(0) | Err(_) => break,
                 Ok(read) => {
                     scribe.chunk(&mut splitter, &self.chunk[..read]);
@@ -180,6 +223,17 @@ impl PipeReader {
             }
         }
         scribe.finish(&mut splitter);
+    }
+}
+
+/// As many bytes as there are; none at the end. Cancel-safe.
+async fn read_some(pipe: &pipe::Receiver, chunk: &mut [u8]) -> io::Result<usize> {
+    loop {
+        pipe.readable().await?;
+        match pipe.try_read(chunk) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            read => return read,
+        }
     }
 }
 

@@ -167,6 +167,18 @@ async fn a_pipe_that_a_grandchild_holds_is_given_up_once_the_process_is_gone() {
     drop(write);
 }
 
+#[test]
+fn a_stream_that_is_let_go_of_has_its_last_line_logged() {
+    let sink = sink();
+    let mut scribe = Scribe::new(sink.clone(), 0, Stream::Stdout, LastWords::default());
+    let mut flowing = Flowing::new(&mut scribe, 100);
+    flowing.chunk(b"whole\nhal");
+    flowing.chunk(b"f");
+    drop(flowing);
+    let texts: Vec<_> = sink.tail().recent.into_iter().map(|line| line.text).collect();
+    assert_eq!(texts, ["whole", "half"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_flood_leaves_time_for_others_and_its_last_words_are_kept() {
     let sink = sink();

@@ -2,8 +2,9 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
@@ -13,22 +14,22 @@ use super::tree::{self, Entry, MAX_BYTES, TreeError};
 /// How much is read at once.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// The SHA-256 of a file's content from its start, in lower-case hex; the file's position is at its end then.
+/// The SHA-256 of a file's content from its start, in lower-case hex. Its position is neither used nor moved: several starts may
+/// look at one descriptor at once.
 ///
 /// # Errors
 /// When it cannot be read, or holds more than [`MAX_BYTES`].
-pub(crate) fn of_file(file: &mut File) -> io::Result<String> {
+pub(crate) fn of_file(file: &File) -> io::Result<String> {
     copy(file, &mut io::sink())
 }
 
 /// Copies a file's content from its start and returns the SHA-256 of exactly what was written.
-pub(crate) fn copy(from: &mut File, to: &mut dyn Write) -> io::Result<String> {
-    from.rewind()?;
+pub(crate) fn copy(from: &File, to: &mut dyn Write) -> io::Result<String> {
     let mut hash = Sha256::new();
     let mut chunk = vec![0; CHUNK_BYTES];
     let mut total: u64 = 0;
     loop {
-        let read = match from.read(&mut chunk) {
+        let read = match from.read_at(&mut chunk, total) {
             Ok(0) => return Ok(hex::encode(hash.finalize())),
             Ok(read) => read,
             Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,

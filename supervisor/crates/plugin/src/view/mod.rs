@@ -16,11 +16,12 @@
 //! noexec, and always lies in memory.
 
 pub(crate) mod digest;
+mod handover;
 pub(crate) mod program;
 pub(crate) mod tree;
 pub(crate) mod trust;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
@@ -28,7 +29,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{Gid, Mode, OFlags, StatVfsMountFlags, fchmod, fchown, fstatvfs};
@@ -38,7 +39,7 @@ pub(crate) use program::ProgramError;
 pub(crate) use tree::TreeError;
 
 use crate::name::PluginName;
-use crate::rundir::{DirLock, LockError, obstacle, prepare_dir, remove_tree};
+use crate::rundir::{DirLock, Left, LockError, obstacle, prepare_dir, remove_tree};
 use crate::settings::SetupError;
 use crate::spec::MANIFEST_FILE;
 use tree::{Entry, walk};
@@ -82,7 +83,7 @@ pub(crate) enum Source<'s> {
     /// A directory plugin.
     Directory(&'s Path),
     /// One script, open, and its file name.
-    Script(&'s mut File, &'s OsStr),
+    Script(&'s File, &'s OsStr),
 }
 
 /// All views of one supervisor.
@@ -93,7 +94,9 @@ pub(crate) struct Views {
     next: AtomicU64,
     /// The latest view of each plugin, each behind its own lock: a large copy holds up nobody else.
     latest: Mutex<HashMap<PluginName, Arc<Latest>>>,
-    _lock: DirLock,
+    /// Whether what is in it is another supervisor's now.
+    let_go: Arc<AtomicBool>,
+    lock: DirLock,
 }
 
 /// The latest view of one plugin.
@@ -106,6 +109,8 @@ pub(crate) struct View {
     digest: String,
     name: String,
     parent: Arc<OwnedFd>,
+    /// Whether it is another supervisor's now.
+    let_go: Arc<AtomicBool>,
     script: Option<OsString>,
     gid: Option<u32>,
 }
@@ -121,13 +126,16 @@ impl View {
         &self.digest
     }
 
+    /// Whether a process with this gid can be started from it again.
+    pub(crate) fn still_serves(&self, gid: Option<u32>) -> bool {
+        self.gid == gid && self.is_intact()
+    }
+
     /// Whether it still holds what was copied; without uids of their own plugins could change it.
     fn is_intact(&self) -> bool {
         let now = match &self.script {
             None => digest::of_tree(&self.path, None).ok(),
-            Some(name) => {
-                File::open(self.path.join(name)).ok().and_then(|mut file| digest::of_file(&mut file).ok())
-            }
+            Some(name) => File::open(self.path.join(name)).ok().and_then(|file| digest::of_file(&file).ok()),
         };
         now.as_deref() == Some(&self.digest)
     }
@@ -135,6 +143,9 @@ impl View {
 
 impl Drop for View {
     fn drop(&mut self) {
+        if self.let_go.load(Ordering::Acquire) {
+            return;
+        }
         if let Err(error) = remove_tree(self.parent.as_fd(), &self.name) {
             tracing::warn!(path = %self.path.display(), %error, "a plugin's copy cannot be removed");
         }
@@ -144,13 +155,24 @@ impl Drop for View {
 impl Views {
     /// Prepares the place for the views of the supervisor with this runtime directory, and clears what
     /// supervisors left that are no longer there.
+    #[cfg(test)]
     pub(crate) fn prepare(data_dir: &Path, runtime_dir: &Path) -> Result<Self, SetupError> {
+        Self::take_over(data_dir, runtime_dir, Left::default())
+    }
+
+    /// The same, but for what another supervisor left to be taken over.
+    pub(crate) fn take_over(data_dir: &Path, runtime_dir: &Path, left: Left) -> Result<Self, SetupError> {
         // Whether plugins can get here is asked when the first needs to: programs that run by descriptor do not.
         let views = prepare_dir(&data_dir.join(VIEWS_DIR), "state.data_dir", false)?;
         let id = hex::encode(&Sha256::digest(runtime_dir.as_os_str().as_bytes())[..8]);
         clear_abandoned(&views, &id);
         let path = prepare_dir(&views.join(&id), "state.data_dir", false)?;
-        let lock = DirLock::take(&path.join(LOCK_FILE)).map_err(|error| match error {
+        let lock_file = path.join(LOCK_FILE);
+        let lock = match left.lock {
+            Some(lock) => DirLock::take_over(&lock_file, lock),
+            None => DirLock::take(&lock_file),
+        };
+        let lock = lock.map_err(|error| match error {
             LockError::Held { holder } => {
                 SetupError::AlreadyRunning { runtime_dir: runtime_dir.to_owned(), holder }
             }
@@ -162,19 +184,31 @@ impl Views {
             path: path.clone(),
             source: e.into(),
         })?;
-        let this =
-            Self { path, dir: Arc::new(dir), next: AtomicU64::new(1), latest: Mutex::default(), _lock: lock };
-        this.clear();
+        let last = left.names.iter().filter_map(|name| name.parse::<u64>().ok()).max().unwrap_or(0);
+        let this = Self {
+            path,
+            dir: Arc::new(dir),
+            next: AtomicU64::new(last.saturating_add(1)),
+            latest: Mutex::default(),
+            let_go: Arc::default(),
+            lock,
+        };
+        this.clear_except(&left.names);
         Ok(this)
     }
 
     /// Removes every view. Those in use go when their processes do, or now: this is for start and shutdown.
     pub(crate) fn clear(&self) {
+        self.clear_except(&BTreeSet::new());
+    }
+
+    fn clear_except(&self, kept: &BTreeSet<String>) {
         self.latest.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let Ok(entries) = rustix::fs::Dir::read_from(&*self.dir) else { return };
         for entry in entries.flatten() {
             let name = entry.file_name();
             if name.to_bytes().iter().all(u8::is_ascii_digit)
+                && !name.to_str().is_ok_and(|name| kept.contains(name))
                 && let Err(error) = remove_tree(self.dir.as_fd(), name)
             {
                 tracing::warn!(name = %name.to_string_lossy(), %error, "a plugin's copy cannot be removed");
@@ -187,7 +221,7 @@ impl Views {
     pub(crate) fn of(
         &self,
         plugin: &PluginName,
-        mut source: Source<'_>,
+        source: Source<'_>,
         gid: Option<u32>,
     ) -> Result<Arc<View>, ViewError> {
         let slot = {
@@ -196,12 +230,12 @@ impl Views {
         };
         let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(view) = &*slot {
-            let now = match &mut source {
+            let now = match &source {
                 Source::Directory(path) => digest::of_tree(path, Some(OsStr::new(MANIFEST_FILE)))?,
                 Source::Script(file, _) => digest::of_file(file)
                     .map_err(|source| ViewError::Copy { path: view.path.clone(), source })?,
             };
-            if now == view.digest && view.gid == gid && view.is_intact() {
+            if now == view.digest && view.still_serves(gid) {
                 return Ok(view.clone());
             }
         }
@@ -227,6 +261,7 @@ impl Views {
             digest: String::new(),
             name,
             parent: self.dir.clone(),
+            let_go: self.let_go.clone(),
             script: None,
             gid,
         };
@@ -293,7 +328,7 @@ fn copy_tree(from: &Path, to: &Path) -> Result<String, ViewError> {
 }
 
 /// Copies one file and returns the digest of what was written.
-fn copy_file(from: &mut File, to: &Path, executable: bool) -> io::Result<String> {
+fn copy_file(from: &File, to: &Path, executable: bool) -> io::Result<String> {
     let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
     let digest = digest::copy(from, &mut file)?;
     file.set_permissions(std::fs::Permissions::from_mode(if executable { 0o555 } else { 0o444 }))?;

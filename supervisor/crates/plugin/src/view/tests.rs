@@ -133,11 +133,11 @@ fn a_script_has_a_view_with_one_file() {
     let s = scratch();
     let path = s.dir.path().join("tool.sh");
     write(&path, "#!/bin/sh\n", 0o755);
-    let mut file = File::open(&path).unwrap();
-    let view = s.views.of(&plugin(), Source::Script(&mut file, OsStr::new("tool.sh")), None).unwrap();
+    let file = File::open(&path).unwrap();
+    let view = s.views.of(&plugin(), Source::Script(&file, OsStr::new("tool.sh")), None).unwrap();
     assert_eq!(std::fs::read_to_string(view.path().join("tool.sh")).unwrap(), "#!/bin/sh\n");
     assert_eq!(view.digest(), hex::encode(Sha256::digest("#!/bin/sh\n")));
-    let again = s.views.of(&plugin(), Source::Script(&mut file, OsStr::new("tool.sh")), None).unwrap();
+    let again = s.views.of(&plugin(), Source::Script(&file, OsStr::new("tool.sh")), None).unwrap();
     assert_eq!(again.path(), view.path());
 }
 

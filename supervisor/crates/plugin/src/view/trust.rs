@@ -2,6 +2,7 @@
 
 use rustix::fs::Stat;
 
+use crate::identity::may_change_uid;
 use crate::rundir::OVERFLOW_UID;
 
 /// Whether a mode bit is set; kept here because libc types the mode differently on each platform.
@@ -11,8 +12,9 @@ fn has(stat: &Stat, bit: u32) -> bool {
 
 /// Why somebody else may change this file or directory, or `None`.
 ///
-/// "Somebody else" is everybody, or the members of a group that is neither root's nor, for an unprivileged
-/// supervisor, its own primary group: people whose umask is 002 have files that their own group may write.
+/// "Somebody else" is everybody, or the members of a group that is neither root's nor, for a supervisor that a person
+/// started, its own primary group: people whose umask is 002 have files that their own group may write. A service's group
+/// has others in it, its clients for one.
 /// A sticky bit does not help: it lets everybody add a plugin. The owner is not looked at, because who may
 /// place plugins for us is the operator's choice.
 pub(crate) fn who_else_may_write(stat: &Stat) -> Option<String> {
@@ -20,7 +22,7 @@ pub(crate) fn who_else_may_write(stat: &Stat) -> Option<String> {
         return Some("everybody may write to it; run chmod o-w on it".to_owned());
     }
     let uid = rustix::process::geteuid();
-    let own_group = !uid.is_root() && stat.st_gid == rustix::process::getegid().as_raw();
+    let own_group = !may_change_uid() && !uid.is_root() && stat.st_gid == rustix::process::getegid().as_raw();
     if has(stat, 0o020) && stat.st_gid != 0 && !own_group {
         return Some(format!("members of group {} may write to it; run chmod g-w on it", stat.st_gid));
     }

@@ -264,7 +264,11 @@ struct HandsOn {
 #[derive(Debug)]
 struct Kept;
 
-impl Attached for Kept {}
+impl Attached for Kept {
+    fn socket(&self) -> std::io::Result<OwnedFd> {
+        Err(std::io::ErrorKind::Unsupported.into())
+    }
+}
 
 impl StateSockets for HandsOn {
     fn attach(&self, plugin: &PluginName, peer: u32, socket: OwnedFd) -> Box<dyn Attached> {

@@ -15,7 +15,7 @@ use super::{Host, call, host, host_with, name, spec};
 
 /// Greets whoever connects by the name that the socket stands for.
 #[derive(Debug, Default)]
-struct Greeter {
+pub(super) struct Greeter {
     served: Arc<AtomicUsize>,
     peers: Mutex<Vec<(PluginName, u32)>>,
 }
@@ -24,12 +24,14 @@ struct Greeter {
 struct Greeting {
     served: Arc<AtomicUsize>,
     task: JoinHandle<()>,
+    socket: OwnedFd,
 }
 
 impl StateSockets for Greeter {
     fn attach(&self, plugin: &PluginName, peer: u32, socket: OwnedFd) -> Box<dyn Attached> {
         self.peers.lock().unwrap().push((plugin.clone(), peer));
         self.served.fetch_add(1, Ordering::SeqCst);
+        let kept = socket.try_clone().unwrap();
         let listener = tokio::net::UnixListener::from_std(UnixListener::from(socket)).unwrap();
         let plugin = plugin.clone();
         let task = tokio::spawn(async move {
@@ -39,11 +41,15 @@ impl StateSockets for Greeter {
                 let _ = stream.write_all(text.as_bytes()).await;
             }
         });
-        Box::new(Greeting { served: self.served.clone(), task })
+        Box::new(Greeting { served: self.served.clone(), task, socket: kept })
     }
 }
 
-impl Attached for Greeting {}
+impl Attached for Greeting {
+    fn socket(&self) -> std::io::Result<OwnedFd> {
+        self.socket.try_clone()
+    }
+}
 
 impl Drop for Greeting {
     fn drop(&mut self) {
@@ -61,7 +67,7 @@ fn named(text: &str) -> PluginSpec {
     PluginSpec { name: name(text), ..spec("serve") }
 }
 
-async fn tried(plugin: &talon_plugin::Plugin, what: &str, path: &str) -> String {
+pub(super) async fn tried(plugin: &talon_plugin::Plugin, what: &str, path: &str) -> String {
     super::call_with(plugin, "try", &[("what", what), ("path", path)]).await
 }
 

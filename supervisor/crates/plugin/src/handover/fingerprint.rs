@@ -1,0 +1,160 @@
+//! Whether a process that runs is the one that a spec asks for.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use talon_jail::{Limits, Mode};
+
+use crate::entry::{NetworkAccess, SandboxFs, SandboxPorts};
+use crate::profile;
+use crate::spec::{Cookie, Dialect, PluginSpec, Tls};
+
+/// Everything in a spec that the process itself is made of. What only the supervisor minds (timeouts, limits on messages, restart
+/// rules, how many instances there are) is left out: it counts from the next call on, also for a process that was taken over.
+///
+/// The digest of the program is compared for itself, as it is on the disk by then, and so is the uid. A variable of the
+/// environment that is passed through and has another value now makes no difference: who starts a supervisor from another shell
+/// does not mean to restart all plugins.
+///
+/// A field that comes later is left out of the text where it has its default, or every process would start cold with the upgrade
+/// that brings it.
+#[derive(Serialize)]
+struct Fingerprinted<'s> {
+    program: &'s Path,
+    directory: Option<&'s Path>,
+    args: &'s [String],
+    env: &'s BTreeMap<String, String>,
+    dialect: Dialect,
+    config: &'s serde_json::Map<String, serde_json::Value>,
+    cookie: &'s Cookie,
+    app_versions: &'s [u32],
+    service: &'s str,
+    tls: Tls,
+    url: Option<&'s str>,
+    allow_tcp: bool,
+    sandbox: Sandboxed<'s>,
+}
+
+/// The same of its sandbox.
+#[derive(Serialize)]
+struct Sandboxed<'s> {
+    mode: Mode,
+    limits: &'s Limits,
+    profile: &'s str,
+    /// Of a profile of the operator's own.
+    profile_text: Option<String>,
+    network: NetworkAccess,
+    ports: &'s SandboxPorts,
+    allow: &'s [String],
+    fs: &'s SandboxFs,
+    tmp_bytes: u64,
+    tmp_exec: bool,
+}
+
+/// A SHA-256 in hexadecimal digits; `None` where a path is no text, so that it is like no other. Blocking: it may read a profile.
+pub(crate) fn fingerprint(spec: &PluginSpec) -> Option<String> {
+    let sandbox = &spec.sandbox;
+    let fingerprinted = Fingerprinted {
+        program: &spec.program,
+        directory: spec.directory.as_deref(),
+        args: &spec.args,
+        env: &spec.env,
+        dialect: spec.dialect,
+        config: &spec.config,
+        cookie: &spec.cookie,
+        app_versions: &spec.app_versions,
+        service: &spec.service,
+        tls: spec.tls,
+        url: spec.url.as_deref(),
+        allow_tcp: spec.allow_tcp,
+        sandbox: Sandboxed {
+            mode: sandbox.mode,
+            limits: &sandbox.limits,
+            profile: &sandbox.profile,
+            profile_text: profile::own_text(sandbox),
+            network: sandbox.network,
+            ports: &sandbox.ports,
+            allow: &sandbox.allow,
+            fs: &sandbox.fs,
+            tmp_bytes: sandbox.tmp_bytes,
+            tmp_exec: sandbox.tmp_exec,
+        },
+    };
+    let text = serde_json::to_vec(&fingerprinted).ok()?;
+    Some(hex::encode(Sha256::digest(text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discover::SpecDefaults;
+    use crate::name::PluginName;
+    use crate::spec::ChangedTools;
+
+    fn spec() -> PluginSpec {
+        SpecDefaults::default().spec(PluginName::new("x").unwrap(), "test", "/bin/x")
+    }
+
+    #[test]
+    fn what_the_process_is_made_of_counts() {
+        let changes: [fn(&mut PluginSpec); 8] = [
+            |spec| spec.program = "/bin/y".into(),
+            |spec| spec.args.push("-v".to_owned()),
+            |spec| drop(spec.env.insert("A".to_owned(), "b".to_owned())),
+            |spec| drop(spec.config.insert("a".to_owned(), 1.into())),
+            |spec| spec.sandbox.limits.nproc += 1,
+            |spec| spec.sandbox.allow.push("example.org:443".to_owned()),
+            |spec| spec.dialect = Dialect::Mcp,
+            |spec| spec.tls = Tls::AutoMtls,
+        ];
+        let mut seen = vec![fingerprint(&spec()).unwrap()];
+        for change in changes {
+            let mut spec = spec();
+            change(&mut spec);
+            let changed = fingerprint(&spec).unwrap();
+            assert!(!seen.contains(&changed));
+            seen.push(changed);
+        }
+    }
+
+    #[test]
+    fn what_only_the_supervisor_minds_does_not() {
+        let changes: [fn(&mut PluginSpec); 7] = [
+            |spec| spec.instances = 3,
+            |spec| spec.calls.queue = Some(1),
+            |spec| spec.lifecycle.max_restarts = 9,
+            |spec| spec.max_message_bytes *= 2,
+            |spec| spec.watch = true,
+            |spec| spec.source = "elsewhere".to_owned(),
+            |spec| spec.changed_tools = ChangedTools::Block,
+        ];
+        for change in changes {
+            let mut spec = spec();
+            change(&mut spec);
+            assert_eq!(fingerprint(&spec), fingerprint(&super::tests::spec()));
+        }
+    }
+
+    #[test]
+    fn the_text_of_an_own_profile_counts() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut spec = spec();
+        spec.sandbox.profile = dir.path().join("own.toml").display().to_string();
+        let of = |text: &str| {
+            std::fs::write(dir.path().join("own.toml"), text).unwrap();
+            fingerprint(&spec)
+        };
+        assert_ne!(of("extends = \"strict\"\n"), of("extends = \"baseline\"\n"));
+    }
+
+    /// If this fails, an upgrade to this version starts every plugin cold: that is to be meant.
+    #[test]
+    fn an_upgrade_does_not_change_it() {
+        assert_eq!(
+            fingerprint(&spec()).unwrap(),
+            "7ce2d1bbf490f7288626375422a6d9519617a516ddc0bfbe82a12b7ea6dcb824"
+        );
+    }
+}

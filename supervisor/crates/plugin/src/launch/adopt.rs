@@ -1,0 +1,257 @@
+//! A start that finds its process running already: one that another supervisor handed over.
+//!
+//! It is what the plugin should be if it was started from a spec with the same fingerprint, if what lies on the disk now is what it
+//! runs, if it has the uid that the plugin gets, and if it serves. Otherwise it is killed, and the start goes on as any other.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use talon_jail::{Identity, Mode};
+use talon_sanitize::{Raw, Sanitized, inert};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::attempt::Attempt;
+use super::error::{LaunchError, Step};
+use super::kept::{Choice, LastGood};
+use super::process::{Sockets, Standing};
+use super::program::Prepared;
+use super::shelf::Entry;
+use super::{Launcher, Progress, Running, Shared, framed, joined, spawn, talk};
+use crate::capability::Capability;
+use crate::client::Client;
+use crate::connect::ClientIdentity;
+use crate::entry::NetworkAccess;
+use crate::handover::{self, Counted, HandedAddress, HandedProcess};
+use crate::handshake::{Address, Handshake};
+use crate::logs::{Level, LogSink, Stream};
+use crate::spec::{Dialect, PluginSpec};
+use crate::stdio::{PipeReader, Scribe, Splitter};
+
+/// How long a process that runs already may take to be taken over, if its start timeout is not shorter. It only has to answer twice; one
+/// that cannot in that time would hold up its callers for no good, and a start of its own may take as long as ever.
+const WITHIN: Duration = Duration::from_secs(10);
+
+/// Why a process that was handed over is not the one that its plugin needs.
+#[derive(Debug, thiserror::Error)]
+enum Unfit {
+    #[error("its settings have changed")]
+    Settings,
+    #[error("what lies on the disk is not what it runs")]
+    Program,
+    #[error("it runs as uid {found}, and the plugin's is {expected} now")]
+    Uid { found: u32, expected: u32 },
+    #[error("it has ended")]
+    Ended,
+    #[error("its way to its key-values is not as it should be")]
+    State,
+    #[error("its way out is not as it should be")]
+    Proxy,
+    #[error("{0}")]
+    Launch(#[from] LaunchError),
+}
+
+impl Launcher {
+    /// The process of this instance that was handed over, if it still is what the plugin should be. `None`: there is none, or none
+    /// any more. On an error nothing is left of it.
+    pub(super) async fn take_up(
+        &self,
+        spec: &PluginSpec,
+        instance: u32,
+        choice: Choice<'_>,
+        logs: &LogSink,
+        progress: &(dyn Fn(Progress) + Send + Sync),
+        cancel: &CancellationToken,
+    ) -> Result<Option<Running>, LaunchError> {
+        let Some(entry) = self.shelf.take(&spec.name, instance) else { return Ok(None) };
+        let counted = counted(&entry.handed);
+        let (pid, uid) = (entry.process.pid(), entry.process.uid());
+        let mut attempt = Attempt::new();
+        let work = self.adopt(&mut attempt, entry, spec, logs, progress);
+        let within = WITHIN.min(spec.lifecycle.start_timeout);
+        let outcome = cancel.run_until_cancelled(timeout(within, work)).await;
+        let why = match (outcome, attempt.process.take()) {
+            (Some(Ok(Ok((client, capability, handed)))), Some(process)) => {
+                self.shelf.taken_over();
+                choice.came_up(attempt.program.take()).await;
+                if handed.dialect == Dialect::OpenTalonV0 {
+                    self.framed.remember(&spec.name, &handed.digest);
+                }
+                logs.note(instance, Level::Info, format!("taken over as pid {pid}, uid {uid}"));
+                let HandedProcess { digest, dialect, report, .. } = handed;
+                let taken_over = Some(counted);
+                return Ok(Some(Running {
+                    process,
+                    client,
+                    capability,
+                    report,
+                    digest,
+                    dialect,
+                    taken_over,
+                }));
+            }
+            (outcome, process) => {
+                self.shelf.refused();
+                let step = attempt.step;
+                let words = attempt.clear(process).await;
+                match outcome {
+                    None => return Err(LaunchError::CalledOff),
+                    Some(Ok(Err(unfit))) => Raw::of(&unfit).line(),
+                    Some(Ok(Ok(_)) | Err(_)) => {
+                        let timed_out = LaunchError::TimedOut { after: within, step, words: words.0 };
+                        Raw::of(&timed_out).line()
+                    }
+                }
+            }
+        };
+        let text: Sanitized = inert!("pid {} is not taken over: {}; starting it anew", pid, why);
+        logs.note(instance, Level::Warn, text);
+        Ok(None)
+    }
+}
+
+impl Launcher {
+    /// Takes up a process, step by step. What was read of it so far, and the process itself, are in the attempt.
+    async fn adopt(
+        &self,
+        attempt: &mut Attempt,
+        entry: Entry,
+        spec: &PluginSpec,
+        logs: &LogSink,
+        progress: &(dyn Fn(Progress) + Send + Sync),
+    ) -> Result<(Client, Arc<Capability>, HandedProcess), Unfit> {
+        let Entry { handed, process, dir, stdout, stderr, proxy, state } = entry;
+        let process = &*attempt.process.insert(process);
+        let instance = handed.instance;
+        // Read from the first moment, since it may wait for room already.
+        let pipes = [stdout, stderr].map(|pipe| PipeReader::new(pipe).map_err(LaunchError::Watch));
+        let [stdout, stderr] = pipes;
+        let (stdout, stderr) = (stdout?, stderr?);
+        let shared_pipes = (stdout.shared(), stderr.shared());
+        let scribe = |stream| Scribe::new(logs.clone(), instance, stream, attempt.last_words.clone());
+        let lines = || Splitter::new(logs.line_bytes());
+        let readers = &self.shared.readers;
+        readers.spawn(stdout.drain(lines(), scribe(Stream::Stdout), process.gone_signal()));
+        attempt.errors =
+            Some(readers.spawn(stderr.drain(lines(), scribe(Stream::Stderr), process.gone_signal())));
+
+        // One that was found out to be of the oldest protocol runs behind the bridge.
+        let bridged = (handed.dialect == Dialect::OpenTalonV0).then(|| framed::behind_bridge(spec));
+        let spec_as_run = bridged.as_ref().unwrap_or(spec);
+        let looking = {
+            let (shared, spec, as_run, handed) =
+                (self.shared.clone(), spec.clone(), spec_as_run.clone(), handed.clone());
+            tokio::task::spawn_blocking(move || shared.fits(&spec, &as_run, &handed))
+        };
+        let (prepared, identity) = joined(looking.await.map(Ok))??;
+        attempt.program = Some(LastGood::new(prepared, spec_as_run.dialect));
+        process.bound(&spec.sandbox.limits).map_err(LaunchError::Group)?;
+        let proxy = proxy.map(|socket| spawn::proxy(spec, instance, socket, identity, logs)).transpose()?;
+        let served = self.shared.settings.state.as_ref().zip(state);
+        let state = served.map(|(state, socket)| state.attach(&spec.name, process.uid(), socket));
+        process.serve(Sockets { proxy, state });
+        progress(Progress::Started { pid: process.pid(), uid: process.uid() });
+        progress(Progress::Handshaken);
+
+        let handshake = handshake(&handed);
+        let known = handed.identity.as_ref().map(ClientIdentity::take_over).transpose();
+        let known = known.map_err(LaunchError::Tls)?;
+        let (uid, monitor_pid) = (process.uid(), process.monitor_pid());
+        let target = talk::target(spec_as_run, &handshake, known.as_ref(), &dir, uid, monitor_pid)?;
+        // No Init: it has its settings, and they are the same.
+        let talking = async {
+            attempt.step = Step::Connect;
+            let read_by = (readers, &attempt.last_words);
+            let client =
+                talk::meet(spec_as_run, target, &handshake, (logs, instance), process, read_by).await?;
+            let capability = talk::serving(&mut attempt.step, spec_as_run, &client).await?;
+            Ok::<_, LaunchError>((client, capability))
+        };
+        let (client, capability) = tokio::select! {
+            biased;
+            talked = talking => talked?,
+            _ = process.exited() => return Err(Unfit::Ended),
+        };
+        process.stands(Standing {
+            fingerprint: Some(handed.fingerprint.clone()),
+            digest: handed.digest.clone(),
+            handshake,
+            dialect: handed.dialect,
+            identity: known,
+            report: handed.report.clone(),
+            stdout: shared_pipes.0,
+            stderr: shared_pipes.1,
+        });
+        Ok((client, capability, handed))
+    }
+}
+
+impl Shared {
+    /// Whether a process is what a plugin's should be, as far as can be told without asking it; gives its program and who it has to be. Blocking:
+    /// it reads the program anew. `as_run` is the spec with the dialect that the process was found to speak.
+    fn fits(
+        &self,
+        spec: &PluginSpec,
+        as_run: &PluginSpec,
+        handed: &HandedProcess,
+    ) -> Result<(Prepared, Option<Identity>), Unfit> {
+        same_settings(spec, handed)?;
+        let (prepared, identity) = self.check(as_run)?;
+        same_program(&prepared, handed)?;
+        same_user(identity, handed)?;
+        same_sockets(spec, self.settings.state.is_some(), handed)?;
+        Ok((prepared, identity))
+    }
+}
+
+fn same_settings(spec: &PluginSpec, handed: &HandedProcess) -> Result<(), Unfit> {
+    match handover::fingerprint(spec) {
+        Some(fingerprint) if fingerprint == handed.fingerprint => Ok(()),
+        _ => Err(Unfit::Settings),
+    }
+}
+
+/// The same bytes, and if they are a copy of ours, that very copy: it is looked through before it is used again, so that one which
+/// somebody has changed is not found here.
+fn same_program(prepared: &Prepared, handed: &HandedProcess) -> Result<(), Unfit> {
+    let view = prepared.view.as_ref().map(|view| view.hand_over());
+    if prepared.digest == handed.digest && view == handed.view { Ok(()) } else { Err(Unfit::Program) }
+}
+
+fn same_user(identity: Option<Identity>, handed: &HandedProcess) -> Result<(), Unfit> {
+    let (found, expected) = (handed.program.uid, spawn::uid_of(identity));
+    if found == expected { Ok(()) } else { Err(Unfit::Uid { found, expected }) }
+}
+
+/// What it was told of in its environment has to be served, and nothing has to be missing there.
+fn same_sockets(spec: &PluginSpec, state: bool, handed: &HandedProcess) -> Result<(), Unfit> {
+    let proxied = spec.sandbox.mode != Mode::Off && spec.sandbox.network == NetworkAccess::Proxy;
+    if handed.proxy.is_some() != proxied {
+        return Err(Unfit::Proxy);
+    }
+    if handed.state.is_some() == state { Ok(()) } else { Err(Unfit::State) }
+}
+
+/// What its handshake said that still counts.
+fn handshake(handed: &HandedProcess) -> Handshake {
+    Handshake {
+        dialect: handed.handshake,
+        app_version: None,
+        address: match &handed.address {
+            HandedAddress::Unix(path) => Address::Unix(path.clone()),
+            HandedAddress::Tcp(address) => Address::Tcp(*address),
+        },
+        server_cert: handed.server_cert.clone(),
+        mux: false,
+        http_addr: None,
+    }
+}
+
+fn counted(handed: &HandedProcess) -> Counted {
+    let ready_since = SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(handed.ready_since_unix_ms));
+    Counted {
+        starts: handed.starts,
+        ready_since,
+        start_to_ready: handed.start_to_ready_us.map(Duration::from_micros),
+    }
+}

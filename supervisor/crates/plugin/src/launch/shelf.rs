@@ -1,0 +1,188 @@
+//! Processes that another supervisor handed over, until their plugin is started.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use talon_control::parcel::{NotThere, Ticket, Unpacker};
+use talon_jail::{AdoptError, Group, Monitor, MonitorParts};
+
+use super::process::{Belongings, Process, Sockets};
+use crate::connect::is_below;
+use crate::handover::{Adopted, HandedProcess};
+use crate::name::PluginName;
+use crate::rundir::{PrivateDir, RuntimeDir};
+use crate::view::Views;
+
+/// One of them. Dropping it kills the process, and its directory is removed when it is gone.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) handed: HandedProcess,
+    pub(super) process: Process,
+    pub(super) dir: Arc<PrivateDir>,
+    pub(super) stdout: OwnedFd,
+    pub(super) stderr: OwnedFd,
+    /// The sockets behind which its way out and its key-values are.
+    pub(super) proxy: Option<OwnedFd>,
+    pub(super) state: Option<OwnedFd>,
+}
+
+/// Why a process is not taken over.
+#[derive(Debug, thiserror::Error)]
+enum Broken {
+    #[error(transparent)]
+    NotThere(#[from] NotThere),
+    #[error("{0:?} is no plugin's name")]
+    Name(String),
+    #[error("its private directory cannot be used: {0}")]
+    Directory(#[source] io::Error),
+    #[error("what it runs from cannot be used: {0}")]
+    View(#[source] io::Error),
+    #[error(transparent)]
+    Process(#[from] AdoptError),
+    #[error("its program is not below its monitor")]
+    NotBelow,
+    #[error("it cannot be watched: {0}")]
+    Watch(#[source] io::Error),
+    #[error("it was handed over twice")]
+    Twice,
+}
+
+/// What waits, by plugin and instance.
+#[derive(Default)]
+pub(super) struct Shelf {
+    waiting: Mutex<BTreeMap<(PluginName, u32), Entry>>,
+    /// The monitors of all that came, and when each is gone.
+    monitors: Mutex<Vec<(u32, BoxFuture<'static, ()>)>>,
+    handed: usize,
+    taken_over: AtomicUsize,
+    refused: AtomicUsize,
+}
+
+impl Shelf {
+    /// Unpacks what was handed over. What is not whole, or is not what it is said to be, is killed; the log says why.
+    pub(super) fn fill(
+        processes: Vec<HandedProcess>,
+        unpacker: &mut Unpacker,
+        runtime: &Arc<RuntimeDir>,
+        views: &Views,
+    ) -> Self {
+        let shelf = Self { handed: processes.len(), ..Self::default() };
+        for handed in processes {
+            let (plugin, instance) = (handed.plugin.clone(), handed.instance);
+            if let Err(why) = shelf.put(handed, unpacker, runtime, views) {
+                shelf.refused();
+                tracing::warn!(?plugin, instance, %why, "a process that was handed over is not taken over, and ends");
+            }
+        }
+        shelf
+    }
+
+    fn put(
+        &self,
+        handed: HandedProcess,
+        unpacker: &mut Unpacker,
+        runtime: &Arc<RuntimeDir>,
+        views: &Views,
+    ) -> Result<(), Broken> {
+        let name = PluginName::new(&handed.plugin).map_err(|_| Broken::Name(handed.plugin.clone()))?;
+        // First of all, so that whatever is wrong with the rest, what belongs to it goes when this returns.
+        let lifeline = MonitorParts {
+            monitor: handed.monitor.who,
+            program: handed.program,
+            control: unpacker.take(handed.monitor.control)?,
+            pidfd: unpacker.take(handed.monitor.pidfd)?,
+            program_pidfd: unpacker.take(handed.monitor.program)?,
+        };
+        let mut optional = |ticket: Option<Ticket>| ticket.map(|ticket| unpacker.take(ticket)).transpose();
+        let (inside, listening) = (optional(handed.dir.inside)?, optional(handed.dir.listening)?);
+        let (proxy, state) = (optional(handed.proxy)?, optional(handed.state)?);
+        let (stdout, stderr) = (unpacker.take(handed.stdout)?, unpacker.take(handed.stderr)?);
+        let dir = runtime.adopt(&handed.dir.name, inside, listening).map_err(Broken::Directory)?;
+        let dir = Arc::new(dir);
+        let view = handed.view.as_ref().map(|view| views.adopt(&name, view)).transpose();
+        let view = view.map_err(Broken::View)?;
+        let monitor = Monitor::adopt(lifeline)?;
+        let (pid, uid) = (handed.program.pid, handed.program.uid);
+        if !i32::try_from(pid).is_ok_and(|pid| is_below(pid, monitor.pid())) {
+            return Err(Broken::NotBelow);
+        }
+        // Without its group a process runs on: the monitor reaches everything that it started.
+        let group = handed.group.clone().and_then(|group| match Group::adopt(group, monitor.pid()) {
+            Ok(group) => Some(group),
+            Err(error) => {
+                tracing::warn!(plugin = %name, %error, "its cgroup is not taken over, so that its limits are no longer set");
+                None
+            }
+        });
+        let monitor_pid = monitor.pid();
+        let belongings = Belongings { dir: dir.clone(), view, group, sockets: Sockets::default() };
+        let process = Process::new(monitor, pid, uid, belongings).map_err(Broken::Watch)?;
+        self.monitors().push((monitor_pid, process.gone_signal().boxed()));
+        let key = (name, handed.instance);
+        let mut waiting = self.waiting();
+        if waiting.contains_key(&key) {
+            return Err(Broken::Twice);
+        }
+        waiting.insert(key, Entry { handed, process, dir, stdout, stderr, proxy, state });
+        Ok(())
+    }
+
+    /// What waits for this instance.
+    pub(super) fn take(&self, plugin: &PluginName, instance: u32) -> Option<Entry> {
+        self.waiting().remove(&(plugin.clone(), instance))
+    }
+
+    pub(super) fn taken_over(&self) {
+        self.taken_over.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn refused(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Ends what still waits, and gives how many that were.
+    pub(super) fn discard(&self) -> usize {
+        let left = std::mem::take(&mut *self.waiting());
+        for (plugin, instance) in left.keys() {
+            self.refused();
+            tracing::info!(%plugin, instance, "nobody asked for this process, which was handed over; it ends");
+        }
+        left.len()
+    }
+
+    pub(super) fn counts(&self) -> Adopted {
+        Adopted {
+            handed: self.handed,
+            taken_over: self.taken_over.load(Ordering::Relaxed),
+            refused: self.refused.load(Ordering::Relaxed),
+            waiting: self.waiting().len(),
+        }
+    }
+
+    /// The monitors that still live.
+    pub(super) fn living_monitors(&self) -> BTreeSet<u32> {
+        let mut monitors = self.monitors();
+        monitors.retain_mut(|(_, gone)| gone.now_or_never().is_none());
+        monitors.iter().map(|(pid, _)| *pid).collect()
+    }
+
+    /// None of these locks is held while anything can panic or wait.
+    fn waiting(&self) -> MutexGuard<'_, BTreeMap<(PluginName, u32), Entry>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn monitors(&self) -> MutexGuard<'_, Vec<(u32, BoxFuture<'static, ()>)>> {
+        self.monitors.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Shelf {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.waiting().keys()).finish()
+    }
+}

@@ -1,0 +1,308 @@
+//! A plugin's processes replaced by new ones without losing a call.
+//!
+//! ```text
+//! old   serving ─────────────────────────────┐ draining: its calls end within the grace period ─► gone
+//!                                            │ swap, under the registry's lock
+//! new   starting ─► handshaking ─► all ready ┘ serving
+//!                         └─ one of them failed: taken away, and the old one goes on
+//! ```
+//!
+//! The new one is ready when *all* of its instances are: one that comes up by halves is broken by halves. What the old one did
+//! is shared (log, approvals, declared name, numbers), and what the new one declares is told at the swap and only if it differs.
+//!
+//! An old one that went on because the new one failed is started again, if it dies by itself, from the program that it came up with
+//! last: what lies on the disk by then is the one that failed.
+
+use std::time::{Duration, Instant};
+
+use talon_sanitize::{Sanitized, inert};
+use tokio::sync::OwnedMutexGuard;
+
+use super::{Arc, EventKind, MAX_INSTANCES, NewEvent, Ordering, Plugin, PluginName, PluginSpec, Registry};
+use crate::instances::View;
+use crate::lifecycle::State;
+use crate::plugin::OperateError;
+
+/// What is done about a plugin that does not run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IfDown {
+    /// It is started: somebody asked for it by name.
+    Start,
+    /// It stays down, unless whether it is `enabled` is what changed. What an operator stopped is not started by a file.
+    Leave,
+}
+
+/// What became of a plugin that was to be replaced.
+#[derive(Debug, Clone)]
+pub struct Replaced {
+    /// The plugin as it is now.
+    pub plugin: Plugin,
+    /// How it went.
+    pub outcome: Outcome,
+    /// The digest of what ran before, lower-case hex; `None` if nothing ever did.
+    pub old_digest: Option<String>,
+    /// The digest of what runs now; `None` if nothing does.
+    pub new_digest: Option<String>,
+    /// From the beginning until new calls went to the new one.
+    pub took: Duration,
+}
+
+/// How a replacement went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The new one serves, and the old one finishes its calls.
+    Replaced,
+    /// Nothing served before; the new one does.
+    Started,
+    /// It is not to run. What served before finishes its calls.
+    Down,
+}
+
+/// Why a plugin was not replaced. The texts end with what to do next.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReplaceError {
+    /// There is none of that name.
+    #[error("there is no plugin named {plugin}; `talon plugin list` shows those there are")]
+    Unknown {
+        /// The name.
+        plugin: PluginName,
+    },
+    /// `instances` is out of range.
+    #[error(
+        "{plugin} cannot have {instances} instances: set `instances` to a number from 1 to {MAX_INSTANCES}"
+    )]
+    Instances {
+        /// The name.
+        plugin: PluginName,
+        /// What was asked for.
+        instances: u32,
+    },
+    /// The new one did not become ready and was taken away; the old one goes on as before.
+    #[error("the new {plugin} did not become ready, and the one before goes on: {reason}")]
+    Kept {
+        /// The name.
+        plugin: PluginName,
+        /// Why.
+        reason: Sanitized,
+    },
+    /// Nothing served before, and the new one does not either; it is the plugin now.
+    #[error(transparent)]
+    NotReady(OperateError),
+    /// Somebody stopped it meanwhile; it stays as it was.
+    #[error(
+        "{plugin} was stopped while it was being replaced, and nothing was changed; start it, or reload it again"
+    )]
+    Stopped {
+        /// The name.
+        plugin: PluginName,
+    },
+    /// The supervisor is shutting down; nothing was changed.
+    #[error("{plugin} was not replaced, because the supervisor is shutting down")]
+    ShuttingDown {
+        /// The name.
+        plugin: PluginName,
+    },
+}
+
+impl Registry {
+    /// Replaces what runs for the plugin of `spec`'s name by what `spec` says, and returns when new calls go there. Always has
+    /// new processes, also if nothing differs. One at a time for each plugin: a second one waits until nothing of what the first
+    /// replaced is left. It is carried out whether anybody waits for it or not.
+    ///
+    /// As long as the new one is not ready both run, and the starts of both count against `start_concurrency`; it takes no longer
+    /// than `spec`'s start timeout from when it is its turn.
+    ///
+    /// # Errors
+    /// [`ReplaceError`]; what served before serves on then.
+    pub async fn replace(&self, spec: PluginSpec, if_down: IfDown) -> Result<Replaced, ReplaceError> {
+        let registry = self.clone();
+        match tokio::spawn(async move { registry.replace_now(spec, if_down).await }).await {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+        }
+    }
+
+    /// Changes what is registered of a plugin without its processes noticing. `false`: there is none of that name, or it takes
+    /// new processes ([`PluginSpec::same_process`]); nothing was changed then.
+    pub async fn adjust(&self, spec: PluginSpec) -> bool {
+        let Some((plugin, _turn)) = self.turn(&spec.name).await else { return false };
+        let common = plugin.common();
+        if !common.spec.same_process(&spec) {
+            return false;
+        }
+        common.approvals.set_blocks(spec.changed_tools == super::ChangedTools::Block);
+        common.registered.store(Arc::new(spec));
+        self.changed();
+        true
+    }
+
+    /// Notes that what a plugin should be now was refused before anything was started: it is told, and shown with the plugin
+    /// until a replacement succeeds.
+    pub fn not_replaced(&self, name: &PluginName, reason: &Sanitized) {
+        let Some(plugin) = self.get(name.as_str()) else { return };
+        plugin.common().replacement_problem.store(Some(Arc::new(reason.clone())));
+        tracing::error!(plugin = %name, "not replaced, the one before goes on: {reason}");
+        let message = inert!("not replaced, the one before goes on: {}", reason);
+        let event = NewEvent::new(EventKind::ReplacementFailed, message).plugin(name).field("reason", reason);
+        self.inner.events.emit(event);
+    }
+
+    /// The plugin of this name, and the right to replace or remove it.
+    pub(super) async fn turn(&self, name: &PluginName) -> Option<(Plugin, OwnedMutexGuard<()>)> {
+        loop {
+            let turn = self.get(name.as_str())?.common().turn.clone();
+            let held = turn.clone().lock_owned().await;
+            // Whoever had it before may have replaced the plugin, or removed it and somebody added another.
+            let plugin = self.get(name.as_str())?;
+            if Arc::ptr_eq(&plugin.common().turn, &turn) {
+                return Some((plugin, held));
+            }
+        }
+    }
+
+    async fn replace_now(&self, spec: PluginSpec, if_down: IfDown) -> Result<Replaced, ReplaceError> {
+        let name = spec.name.clone();
+        if !(1..=MAX_INSTANCES).contains(&spec.instances) {
+            return Err(ReplaceError::Instances { instances: spec.instances, plugin: name });
+        }
+        let unknown = || ReplaceError::Unknown { plugin: name.clone() };
+        let (old, turn) = self.turn(&name).await.ok_or_else(unknown)?;
+        let began = Instant::now();
+        let served = old.is_serving();
+        let starts = match if_down {
+            IfDown::Start => true,
+            IfDown::Leave if old.common().spec.enabled != spec.enabled => spec.enabled,
+            IfDown::Leave => old.is_wanted(),
+        };
+        let old_digest = old.snapshot().digest;
+        let new = self.start_beside(&old, spec, starts)?;
+        let swapped = if served && starts {
+            match self.all_ready(&new).await {
+                Ok(()) => self.swap(&old, &new, true),
+                Err(reason) => Err(ReplaceError::Kept { plugin: name.clone(), reason }),
+            }
+        } else {
+            self.swap(&old, &new, false)
+        };
+        if let Err(error) = swapped {
+            self.take_away(new, turn, &error).await;
+            return Err(error);
+        }
+        // Somebody may have stopped the old one in the very moment in which it gave way.
+        if served && starts && !old.is_wanted() {
+            let _ = new.stop().await;
+        }
+        self.leave_behind(old, turn);
+        let outcome = match (starts, served) {
+            (true, true) => Outcome::Replaced,
+            (true, false) => Outcome::Started,
+            (false, _) => Outcome::Down,
+        };
+        if outcome == Outcome::Started {
+            new.first_attempt().await.map_err(ReplaceError::NotReady)?;
+        }
+        let new_digest = new.snapshot().digest.filter(|_| starts);
+        let replaced = Replaced { plugin: new, outcome, old_digest, new_digest, took: began.elapsed() };
+        self.tell_replaced(&replaced);
+        Ok(replaced)
+    }
+
+    /// Makes the new one, which starts at once if it is to. Whoever shuts down has either been here before or sees it.
+    fn start_beside(&self, old: &Plugin, spec: PluginSpec, starts: bool) -> Result<Plugin, ReplaceError> {
+        let _plugins = self.read();
+        if self.inner.closing.load(Ordering::Acquire) {
+            return Err(ReplaceError::ShuttingDown { plugin: spec.name });
+        }
+        let common = Arc::new(old.common().beside(spec, starts));
+        let new = Plugin::spawn(&self.inner.launcher, common);
+        self.beside().push(new.clone());
+        Ok(new)
+    }
+
+    /// Waits until every instance is ready, or the first one has failed. The launcher bounds that.
+    async fn all_ready(&self, new: &Plugin) -> Result<(), Sanitized> {
+        let failed = |view: &Arc<View>| {
+            matches!(view.state, State::Backoff | State::Failed | State::Refused | State::Stopped)
+        };
+        let pool = &new.common().pool;
+        let ready = |views: &[Arc<View>]| views.iter().all(|view| view.state == State::Ready);
+        pool.until(|views| ready(views) || views.iter().any(failed)).await;
+        let views = pool.views();
+        if ready(&views) {
+            return Ok(());
+        }
+        let why = |(index, view): (usize, &Arc<View>)| {
+            failed(view).then(|| match &view.cause {
+                Some(reason) if views.len() == 1 => reason.clone(),
+                Some(reason) => inert!("instance {}: {}", index, reason),
+                None => inert!("instance {} is {}", index, view.state),
+            })
+        };
+        let reason = views.iter().enumerate().find_map(why);
+        Err(reason.unwrap_or_else(|| "it was ready and ended at once; see its log".into()))
+    }
+
+    /// The new one becomes the plugin.
+    fn swap(&self, old: &Plugin, new: &Plugin, served: bool) -> Result<(), ReplaceError> {
+        let mut plugins = self.write();
+        let plugin = || old.name().clone();
+        if self.inner.closing.load(Ordering::Acquire) {
+            return Err(ReplaceError::ShuttingDown { plugin: plugin() });
+        }
+        if served && !old.is_wanted() {
+            return Err(ReplaceError::Stopped { plugin: plugin() });
+        }
+        old.give_way(new);
+        plugins.insert(plugin(), new.clone());
+        let mut beside = self.beside();
+        beside.retain(|plugin| !plugin.is(new));
+        beside.push(old.clone());
+        Ok(())
+    }
+
+    /// The new one is not wanted after all.
+    async fn take_away(&self, new: Plugin, turn: OwnedMutexGuard<()>, error: &ReplaceError) {
+        if let ReplaceError::Kept { plugin, reason } = error {
+            self.not_replaced(plugin, reason);
+        }
+        new.retire(Some(Duration::ZERO)).await;
+        new.end().await;
+        self.beside().retain(|plugin| !plugin.is(&new));
+        drop(turn);
+    }
+
+    /// The old one finishes its calls and goes, and then it is the next one's turn. Nobody waits for it.
+    fn leave_behind(&self, old: Plugin, turn: OwnedMutexGuard<()>) {
+        let registry = self.clone();
+        tokio::spawn(async move {
+            old.retire(None).await;
+            old.end().await;
+            registry.beside().retain(|plugin| !plugin.is(&old));
+            drop(turn);
+        });
+    }
+
+    fn tell_replaced(&self, replaced: &Replaced) {
+        let Replaced { plugin, outcome, old_digest, new_digest, took } = replaced;
+        let name = plugin.name();
+        let (old, new) = (old_digest.as_deref().unwrap_or("-"), new_digest.as_deref().unwrap_or("-"));
+        let what = match outcome {
+            Outcome::Replaced if old == new => "new processes of the same program serve now",
+            Outcome::Replaced => "a new program serves now",
+            Outcome::Started => "started anew",
+            Outcome::Down => "it is down",
+        };
+        tracing::info!(plugin = %name, old_digest = old, new_digest = new, took_ms = took.as_millis(), "replaced: {what}");
+        self.inner.events.emit(
+            NewEvent::new(EventKind::PluginReplaced, format!("replaced: {what}"))
+                .plugin(name)
+                .field("old_digest", old)
+                .field("new_digest", new),
+        );
+    }
+}
+
+#[cfg(test)]
+#[path = "replace_tests.rs"]
+mod tests;
