@@ -36,6 +36,14 @@ pub(crate) struct Call {
     pub(crate) settings: Arc<Settings>,
     pub(crate) state: StateSource,
     pub(crate) progress: ProgressTo,
+    pub(crate) trace: TraceHeaders,
+}
+
+/// The trace a call is a part of, as its headers say it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TraceHeaders {
+    pub(crate) parent: Option<String>,
+    pub(crate) state: Option<String>,
 }
 
 /// Who hears how far a call has come.
@@ -62,6 +70,21 @@ impl Context {
     #[must_use]
     pub fn action(&self) -> &str {
         &self.call.action
+    }
+
+    /// The call's place in a trace, in the words of [W3C Trace Context](https://www.w3.org/TR/trace-context/)'s
+    /// `traceparent`: for requests of the tool's own, or as the parent of its own spans. `None` when the call is not
+    /// traced.
+    #[must_use]
+    pub fn trace_parent(&self) -> Option<&str> {
+        self.call.trace.parent.as_deref()
+    }
+
+    /// What tracing systems on the way added, as `tracestate` has it; goes along with
+    /// [`trace_parent`](Context::trace_parent) unread.
+    #[must_use]
+    pub fn trace_state(&self) -> Option<&str> {
+        self.call.trace.state.as_deref()
     }
 
     /// When the caller stops waiting; `None` when it set no limit.

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::Status;
 use tracing::Instrument;
 
-use crate::context::{Call, ProgressTo};
+use crate::context::{Call, ProgressTo, TraceHeaders};
 use crate::notices::Board;
 use crate::settings::Settings;
 use crate::state::StateSource;
@@ -31,6 +31,7 @@ pub(crate) struct Host {
     pub(crate) settings: Arc<Settings>,
     pub(crate) state: StateSource,
     pub(crate) board: Arc<Board>,
+    pub(crate) trace: TraceHeaders,
 }
 
 /// Runs one call.
@@ -59,6 +60,7 @@ pub(crate) async fn execute(
         settings: host.settings,
         state: host.state,
         progress: ProgressTo::Board(host.board),
+        trace: host.trace,
     };
     let span = tracing::info_span!("call", call_id = %id, action = tool.name());
     let run = tool.run(args.into_iter().collect(), call);

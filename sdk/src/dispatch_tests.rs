@@ -17,7 +17,12 @@ fn request(action: &str, args: &[(&str, &str)]) -> ToolCallRequest {
 }
 
 fn host() -> Host {
-    Host { settings: Arc::default(), state: StateSource::from_env(None), board: Arc::default() }
+    Host {
+        settings: Arc::default(),
+        state: StateSource::from_env(None),
+        board: Arc::default(),
+        trace: Default::default(),
+    }
 }
 
 async fn run(tool: Tool, request: ToolCallRequest) -> Result<ToolResultResponse, Status> {

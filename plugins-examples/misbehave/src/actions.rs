@@ -14,6 +14,7 @@ use crate::Options;
 use crate::handshake::StartLie;
 use crate::late;
 use crate::reply::{Reply, Shared};
+use crate::serve::Headers;
 use crate::state;
 
 /// Name, description and optional parameters of every action.
@@ -52,6 +53,7 @@ const ACTIONS: &[(&str, &str, &[&str])] = &[
     ("log", "Prints one line to stderr as it is", &["text"]),
     ("daemon", "Starts a process that leaves its session and group", &[]),
     ("env", "Answers with its environment", &[]),
+    ("trace", "Answers with the trace that its headers name", &[]),
     ("fds", "Answers with its open descriptors", &[]),
     ("status", "Answers with /proc/self/status", &[]),
     ("connect", "Connects to a unix socket and says how that went", &["path"]),
@@ -112,8 +114,8 @@ pub(crate) fn capabilities(options: &Options) -> PluginCapabilities {
     }
 }
 
-/// `time`: how long the call may take, as its header says.
-pub(crate) async fn execute(shared: &Arc<Shared>, call: ToolCallRequest, time: Option<Duration>) -> Reply {
+pub(crate) async fn execute(shared: &Arc<Shared>, call: ToolCallRequest, headers: &Headers) -> Reply {
+    let time = headers.time;
     let text = |name: &str| call.args.get(name).cloned().unwrap_or_default();
     let number =
         |name: &str, default: usize| call.args.get(name).and_then(|v| v.parse().ok()).unwrap_or(default);
@@ -242,6 +244,7 @@ pub(crate) async fn execute(shared: &Arc<Shared>, call: ToolCallRequest, time: O
             lines.sort();
             message(result(lines.join("\n")))
         }
+        "trace" => message(result(headers.trace.clone())),
         "fds" => {
             let mut lines: Vec<String> = std::fs::read_dir("/proc/self/fd")
                 .into_iter()

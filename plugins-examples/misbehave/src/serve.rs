@@ -49,7 +49,7 @@ pub(crate) async fn serve(listener: UnixListener, options: Options) -> anyhow::R
 
 async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Result<Response<Body>, std::io::Error> {
     let path = request.uri().path().to_owned();
-    let time = request.headers().get("grpc-timeout").and_then(|value| timeout(value.to_str().ok()?));
+    let headers = Headers::of(request.headers());
     let mut body = request.into_body().collect().await.map_err(std::io::Error::other)?.to_bytes();
     let message = if body.len() >= 5 {
         body.advance(5);
@@ -61,7 +61,7 @@ async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Result<Respo
         true => Some(shared.one_at_a_time.lock().await),
         false => None,
     };
-    match route(&shared, &path, message, time).await {
+    match route(&shared, &path, message, &headers).await {
         Reply::Message(message) => {
             let mut framed = BytesMut::with_capacity(message.len() + 5);
             framed.put_u8(0);
@@ -131,7 +131,23 @@ fn is_ours(message: &[u8]) -> bool {
     message.is_empty() || message.get(2..) == Some(talon_proto::HEALTH_SERVICE.as_bytes())
 }
 
-async fn route(shared: &Arc<Shared>, path: &str, message: Bytes, time: Option<Duration>) -> Reply {
+/// What a call's headers say.
+pub(crate) struct Headers {
+    /// How long the call may take.
+    pub(crate) time: Option<Duration>,
+    /// `traceparent` and `tracestate`, with a space between them.
+    pub(crate) trace: String,
+}
+
+impl Headers {
+    fn of(headers: &HeaderMap) -> Self {
+        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        let trace = [text("traceparent"), text("tracestate")].into_iter().flatten().collect::<Vec<_>>();
+        Self { time: text("grpc-timeout").and_then(timeout), trace: trace.join(" ") }
+    }
+}
+
+async fn route(shared: &Arc<Shared>, path: &str, message: Bytes, headers: &Headers) -> Reply {
     let options = &shared.options;
     if let Some(reply) = hostile::reply(options, path) {
         return reply;
@@ -165,9 +181,9 @@ async fn route(shared: &Arc<Shared>, path: &str, message: Bytes, time: Option<Du
         "/opentalon.plugin.v1.PluginService/Execute" => {
             shared.calls.fetch_add(1, Ordering::Relaxed);
             match ToolCallRequest::decode(message) {
-                Ok(call) => match wrong::execute(shared, &call, time).await {
+                Ok(call) => match wrong::execute(shared, &call, headers.time).await {
                     Some(reply) => reply,
-                    None => actions::execute(shared, call, time).await,
+                    None => actions::execute(shared, call, headers).await,
                 },
                 Err(error) => Reply::Status { code: 13, message: error.to_string() },
             }

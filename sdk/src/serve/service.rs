@@ -7,8 +7,10 @@ use talon_proto::plugin::{
     HostMessage, PluginCapabilities, PluginInitRequest, PluginMessage, ToolCallRequest, ToolResultResponse,
 };
 use tokio::time::Instant;
+use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, Streaming};
 
+use crate::context::TraceHeaders;
 use crate::dispatch;
 use crate::notices::Board;
 use crate::plugin::{About, Defects, Plugin, Refresh, check_tools};
@@ -59,6 +61,12 @@ fn replace<T: ?Sized>(slot: &RwLock<Arc<T>>, value: Arc<T>) {
     *slot.write().unwrap_or_else(PoisonError::into_inner) = value;
 }
 
+/// What a host tells of a call's trace; unread, for it is the tool's to use.
+fn trace_headers(metadata: &MetadataMap) -> TraceHeaders {
+    let header = |name| metadata.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    TraceHeaders { parent: header("traceparent"), state: header("tracestate") }
+}
+
 #[tonic::async_trait]
 impl PluginService for Wire {
     async fn init(&self, request: Request<PluginInitRequest>) -> Result<Response<()>, Status> {
@@ -82,7 +90,8 @@ impl PluginService for Wire {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let tools = current(&self.tools);
         let settings = current(&self.settings);
-        let host = dispatch::Host { settings, state: self.state.clone(), board: self.board.clone() };
+        let trace = trace_headers(request.metadata());
+        let host = dispatch::Host { settings, state: self.state.clone(), board: self.board.clone(), trace };
         let answer = dispatch::execute(&tools, request.into_inner(), deadline, host).await?;
         Ok(Response::new(answer))
     }

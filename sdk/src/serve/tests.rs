@@ -306,3 +306,19 @@ async fn a_listener_does_not_keep_a_plugin_from_ending() {
     drop(served.channel);
     served.server.await.expect("joined").expect("ended well");
 }
+
+#[tokio::test]
+async fn a_tool_sees_the_trace_it_is_a_part_of() {
+    const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let tool = Tool::new("trace", "Answers with its trace.", |(): (), cx: Context| async move {
+        Ok::<_, ToolError>(format!("{:?} {:?}", cx.trace_parent(), cx.trace_state()))
+    });
+    let served = serve(Plugin::new("p").tool(tool)).await;
+    let mut request = Request::new(call("trace"));
+    request.metadata_mut().insert("traceparent", PARENT.parse().expect("a value"));
+    request.metadata_mut().insert("tracestate", "rojo=1".parse().expect("a value"));
+    let answer = served.plugin().execute(request).await.expect("answers").into_inner();
+    assert_eq!(answer.content, format!("Some({PARENT:?}) Some(\"rojo=1\")"));
+    let answer = served.plugin().execute(call("trace")).await.expect("answers").into_inner();
+    assert_eq!(answer.content, "None None");
+}

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{MemoryState, ProgressLog, to_text};
-use crate::context::ProgressTo;
+use crate::context::{ProgressTo, TraceHeaders};
 use crate::settings::Settings;
 use crate::state::StateSource;
 use crate::{Output, Tool, ToolError, context};
@@ -50,6 +50,7 @@ impl Call {
             settings: Arc::default(),
             state: StateSource::from_env(None),
             progress: ProgressTo::Nobody,
+            trace: TraceHeaders::default(),
         };
         Self { tool, args: json!({}), call, settings: Settings::after_init(), timeout: None }
     }
@@ -63,6 +64,12 @@ impl Call {
     /// Gives the tool what [`Context::config`](crate::Context::config) or [`Context::shared`](crate::Context::shared) should find.
     pub fn with<T: Send + Sync + 'static>(mut self, value: T) -> Self {
         self.settings.insert(value);
+        self
+    }
+
+    /// Makes the call a part of a trace: a `traceparent` for [`Context::trace_parent`](crate::Context::trace_parent).
+    pub fn trace_parent(mut self, parent: &str) -> Self {
+        self.call.trace.parent = Some(parent.to_owned());
         self
     }
 

@@ -38,6 +38,11 @@ struct Bridge {
 
 /// Runs the bridge with the arguments after its own name.
 pub(crate) fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let args: Vec<OsString> = args.into_iter().collect();
+    if matches!(args.as_slice(), [only] if only == "--version" || only == "-V") {
+        println!("talon-mcp-bridge {}", env!("CARGO_PKG_VERSION"));
+        return ExitCode::SUCCESS;
+    }
     let url = std::env::var(URL_VARIABLE).ok();
     let command = match Command::parse(args, url.as_deref()) {
         Ok(command) => command,

@@ -4,14 +4,17 @@ use rmcp::model::{CallToolResult, ContentBlock, MetaObject, ProgressNotification
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
-use talon_proto::host::{ExecuteRequest, ExecuteResponse, Outcome, Progress, execute_update};
-use tonic::Status;
+use talon_client::CallError;
+use talon_proto::host::{ExecuteRequest, ExecuteResponse, Outcome, Progress};
+use tokio::sync::mpsc;
 
 use crate::host::Host;
 use crate::tools::Offered;
 
 /// Says why a call ended as it did, for programs: `outcome`, `reason`, `retryable`, `call_id` of `talon.host.v1`.
 const META_KEY: &str = "talon/answer";
+/// How much of a call's progress waits for a client that is slow, as much as in the supervisor: a second's worth and some.
+const PROGRESS_ROOM: usize = 16;
 
 /// Runs a call to its end. `None`: the client does not want it any more, and the supervisor was told by letting go of it.
 pub(crate) async fn run(
@@ -23,7 +26,7 @@ pub(crate) async fn run(
     let answered = async {
         match stream(host, request, context).await {
             Ok(answer) => result(offered, answer),
-            Err(status) => refused(&host.explain(&status)),
+            Err(error) => refused(&host.explain_call(&error)),
         }
     };
     tokio::select! {
@@ -36,27 +39,31 @@ async fn stream(
     host: &Host,
     request: ExecuteRequest,
     context: &RequestContext<RoleServer>,
-) -> Result<ExecuteResponse, Status> {
-    let mut updates = host.client().execute_streaming(request).await?.into_inner();
+) -> Result<ExecuteResponse, CallError> {
     let token = context.meta.get_progress_token();
-    let mut reached = f64::NEG_INFINITY;
-    while let Some(update) = updates.message().await? {
-        match update.kind {
-            Some(execute_update::Kind::Done(answer)) => return Ok(answer),
-            Some(execute_update::Kind::Progress(progress)) => {
-                // MCP wants it to grow; what does not is no progress.
-                if let Some(token) = token.clone().filter(|_| progress.progress > reached)
-                    && let Some(notice) = notice(token, &progress)
-                {
-                    reached = progress.progress;
-                    // A client that cannot be told will not get the answer either, which is noticed there.
-                    let _ = context.peer.notify_progress(notice).await;
-                }
+    let (tell, mut told) = mpsc::channel(PROGRESS_ROOM);
+    let call = async move {
+        // What finds no room is left out: progress is a courtesy.
+        let mut watched = move |progress: &Progress| drop(tell.try_send(progress.clone()));
+        // Apart from the server's own future, which holds one of these for each call.
+        Box::pin(host.lasting().execute_watched(request, Some(&mut watched))).await
+    };
+    let notify = async {
+        let mut reached = f64::NEG_INFINITY;
+        while let Some(progress) = told.recv().await {
+            // MCP wants it to grow; what does not is no progress.
+            if let Some(token) = token.clone().filter(|_| progress.progress > reached)
+                && let Some(notice) = notice(token, &progress)
+            {
+                reached = progress.progress;
+                // A client that cannot be told will not get the answer either, which is noticed there.
+                let _ = context.peer.notify_progress(notice).await;
             }
-            None => {}
         }
-    }
-    Err(Status::unavailable("the answer is missing"))
+    };
+    // What was told before the answer goes before it.
+    let (answer, ()) = tokio::join!(call, notify);
+    answer
 }
 
 /// `None` for what JSON cannot say.

@@ -8,6 +8,9 @@ use std::time::Duration;
 use talon_proto::plugin::CredentialHeader;
 use talon_sanitize::Sanitized;
 use tokio::time::Instant;
+use tracing::Span;
+
+use crate::laps::Laps;
 
 /// Who asked. Decided by the door from the peer's uid, never from a field of the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -45,6 +48,17 @@ pub trait Follow: Send + Sync {
     /// It has come so far, of so much if that is known. Must not wait.
     fn progress(&self, progress: f64, total: Option<f64>, message: &Sanitized);
 }
+
+/// Ties a call to a trace outside. The guard begins the call's span and knows nothing else of traces.
+pub trait Traced: Send + Sync {
+    /// The span of the call was made; nothing has happened in it yet.
+    fn begin(&self, call: &Span);
+    /// The metadata by which whoever is asked within this span goes on with the trace.
+    fn onward(&self, request: &Span) -> Vec<(&'static str, String)>;
+}
+
+/// The value of the session context that tells one conversation of a caller from another.
+pub const SESSION_KEY: &str = "session_id";
 
 /// What the host hands down with a call: equal to itself alone, and nothing of it is shown.
 pub struct Handed<T: ?Sized>(Arc<T>);
@@ -109,6 +123,8 @@ pub struct Call {
     pub granted: Option<Handed<dyn Grant>>,
     /// Who hears how far it is, if anybody does.
     pub follower: Option<Handed<dyn Follow>>,
+    /// The trace that it is a part of, if it is.
+    pub trace: Option<Handed<dyn Traced>>,
     /// The caller's session context. A plugin gets of it only what its action declares and the operator grants.
     pub context: BTreeMap<String, String>,
     /// When the call came in. Its time counts from here, wherever it waits.
@@ -122,6 +138,8 @@ pub struct Call {
     pub declared_name: String,
     /// Credentials from the operator's configuration. Set by `resolve`.
     pub credentials: BTreeMap<String, CredentialHeader>,
+    /// The marks that layers leave while somebody measures them. Set by the outermost.
+    pub laps: Option<Handed<Laps>>,
 }
 
 impl Call {
@@ -143,13 +161,21 @@ impl Call {
             origin,
             granted: None,
             follower: None,
+            trace: None,
             context: BTreeMap::new(),
             accepted: Instant::now(),
             timeout: None,
             deadline: None,
             declared_name: String::new(),
             credentials: BTreeMap::new(),
+            laps: None,
         }
+    }
+
+    /// The caller's conversation as the caller names it, of any length; `None` where it has none.
+    #[must_use]
+    pub fn session(&self) -> Option<&str> {
+        self.context.get(SESSION_KEY).map(String::as_str).filter(|session| !session.is_empty())
     }
 }
 
@@ -167,6 +193,7 @@ impl fmt::Debug for Call {
             .field("origin", &self.origin)
             .field("granted", &self.granted)
             .field("follower", &self.follower)
+            .field("trace", &self.trace)
             .field("context", &self.context.keys())
             .field("accepted", &self.accepted)
             .field("timeout", &self.timeout)

@@ -142,6 +142,25 @@ impl Quarantine {
         lifted
     }
 
+    /// Sets the plugin apart without having counted anything: another one like this did, whose word still holds, such as that
+    /// of the supervisor before. Does nothing where it is apart already.
+    pub fn impose(&self, neutralised: u32) {
+        // In the order in which lifting and counting are seen.
+        let _window = self.shared.window.lock().unwrap_or_else(PoisonError::into_inner);
+        self.shared.state.send_if_modified(|state| {
+            let begins = state.is_none();
+            state.get_or_insert_with(|| Quarantined { neutralised, since: Instant::now() });
+            begins
+        });
+        self.shared.now.set(1.0);
+    }
+
+    /// What it did, if the plugin gets no calls.
+    #[must_use]
+    pub fn quarantined(&self) -> Option<Quarantined> {
+        *self.shared.state.borrow()
+    }
+
     /// Counts what was neutralised in one answer of the plugin.
     pub(crate) fn count(&self, report: &Report) {
         let Some(threshold) = self.shared.threshold else { return };

@@ -3,8 +3,9 @@
 //! It stands outermost, so that it sees every outcome, refusals included, and also the calls whose caller went
 //! away (`cancelled`).
 //!
-//! The span is called `call` and carries the call's id, plugin, action and origin; at its end follow outcome,
-//! reason and duration. It has the level of errors so that whatever is logged inside it names its call.
+//! The span is called `call`, its target is `talon::call`, and it carries `call_id`, `plugin`, `action`, `origin` and
+//! `session`; `instance` is for whoever picks one of the plugin's processes, and at the end follow `outcome`, `reason` and
+//! `duration_us`. It has the level of errors so that whatever is logged inside it names its call.
 //!
 //! # Metrics
 //!
@@ -140,15 +141,21 @@ where
 
     fn call(&mut self, call: Call) -> Self::Future {
         let span = tracing::error_span!(
+            target: "talon::call",
             "call",
-            id = prefix(&call.id, MAX_FIELD_BYTES),
+            call_id = prefix(&call.id, MAX_FIELD_BYTES),
             plugin = prefix(&call.plugin, MAX_FIELD_BYTES),
             action = prefix(&call.action, MAX_FIELD_BYTES),
             origin = call.origin.word(),
+            session = call.session().map(|session| prefix(session, MAX_FIELD_BYTES)),
+            instance = tracing::field::Empty,
             outcome = tracing::field::Empty,
             reason = tracing::field::Empty,
             duration_us = tracing::field::Empty,
         );
+        if let Some(trace) = &call.trace {
+            trace.begin(&span);
+        }
         let accepted = call.accepted;
         let future = span.in_scope(|| self.inner.call(call));
         let watch = Watch { span, meters: self.meters.clone(), accepted, ended: false };

@@ -10,14 +10,26 @@
 //! | [`Held`] | what answers hold that nobody takes: each keeps its place until then |
 //! | [`Throttle`] | log lines about the same mischief |
 //!
-//! And for its clients, [`trusted`]: whether who listens is who they mean.
+//! And for its clients, [`trusted`]: whether who listens is who they mean; [`ShortPath`]: how they get there; and in what words a
+//! supervisor that is stopping refuses, [`DRAINING`].
 
 mod held;
+mod path;
 mod prompt;
 mod throttle;
 mod trusted;
 
 pub use held::Held;
+pub use path::ShortPath;
 pub use prompt::{FIRST_WORDS_WAIT, Prompt};
 pub use throttle::Throttle;
 pub use trusted::{Stranger, trusted};
+
+/// HTTP/2 frames of up to 1 MiB, on both ends of `host.sock`: with the default of 16 KiB a 64 KiB answer takes twice as long.
+pub const FRAME_BYTES: u32 = 1 << 20;
+/// What one stream, and one connection, may send ahead of being read: one whole request of the largest kind.
+pub const WINDOW_BYTES: u32 = 2 << 20;
+
+/// How the error of a supervisor that is stopping begins, with the code UNAVAILABLE. What gets it was not begun, so its client
+/// may repeat it whatever it is.
+pub const DRAINING: &str = "the supervisor is draining";

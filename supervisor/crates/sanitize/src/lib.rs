@@ -95,6 +95,7 @@ mod entity;
 mod escape;
 mod flags;
 mod fold;
+pub mod inert_json;
 mod invisible;
 mod json;
 mod names;

@@ -1,0 +1,170 @@
+//! A record as a line, and what of a line holds.
+//!
+//! The hash stands last and covers the line's bytes before it, so that nobody has to agree on how JSON is written: what is
+//! there is what was hashed.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::record::Body;
+
+/// The longest line. The bounds of `record.rs` make one of 80 KiB if every byte of every text has to be escaped; a reader takes
+/// nothing longer for a record, and keeps no more of it than this.
+pub const MAX_LINE_BYTES: usize = 128 << 10;
+/// Sets these hashes apart from SHA-256 of the same text elsewhere, and from those of a later format.
+const DOMAIN: &[u8] = b"talon-audit-1\n";
+/// What stands before and behind a line's own hash.
+const BEFORE_HASH: &[u8] = b",\"hash\":\"";
+const AFTER_HASH: &[u8] = b"\"}";
+const HEX_BYTES: usize = 64;
+/// From where the hashed bytes end to the end of the line.
+const SEAL_BYTES: usize = BEFORE_HASH.len() + HEX_BYTES + AFTER_HASH.len();
+
+/// The hash of a record and, through its `prev`, of all before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Hash([u8; 32]);
+
+impl Hash {
+    /// What the first record of a chain has before it.
+    pub const NONE: Self = Self([0; 32]);
+
+    fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::new().chain_update(DOMAIN).chain_update(bytes).finalize().into())
+    }
+}
+
+impl fmt::Display for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex::encode(self.0))
+    }
+}
+
+/// A text that is no hash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a hash: 64 digits of 0-9 and a-f")]
+pub struct NotAHash;
+
+impl FromStr for Hash {
+    type Err = NotAHash;
+
+    fn from_str(text: &str) -> Result<Self, NotAHash> {
+        // One way to write it: a digit whose case was changed is a change.
+        if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            return Err(NotAHash);
+        }
+        let mut hash = [0; 32];
+        hex::decode_to_slice(text, &mut hash).map_err(|_| NotAHash)?;
+        Ok(Self(hash))
+    }
+}
+
+#[derive(Serialize)]
+struct Unsealed<'a> {
+    seq: u64,
+    unix_ms: u64,
+    #[serde(flatten)]
+    body: &'a Body,
+    prev: String,
+}
+
+/// Appends the line of a record, and gives its hash.
+pub(crate) fn seal(seq: u64, unix_ms: u64, body: &Body, prev: Hash, to: &mut Vec<u8>) -> Hash {
+    let start = to.len();
+    let unsealed = Unsealed { seq, unix_ms, body, prev: prev.to_string() };
+    serde_json::to_writer(&mut *to, &unsealed)
+        .expect("numbers, texts and lists of them are JSON, and memory takes them");
+    // The brace that closes the object; the seal has another one.
+    to.pop();
+    let hash = Hash::of(&to[start..]);
+    to.extend_from_slice(BEFORE_HASH);
+    to.extend_from_slice(hash.to_string().as_bytes());
+    to.extend_from_slice(AFTER_HASH);
+    to.push(b'\n');
+    hash
+}
+
+/// What a line says about its place in the chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Link {
+    pub(crate) seq: u64,
+    pub(crate) unix_ms: u64,
+    pub(crate) prev: Hash,
+    pub(crate) hash: Hash,
+    pub(crate) kind: Kind,
+}
+
+/// The kinds that say something about the chain itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Chain { why: String },
+    File,
+    Closed { next: String },
+    Deleted { through: Option<u64>, hash: Option<Hash> },
+    Recovered { cut_bytes: u64 },
+    Lost { count: u64 },
+    Other,
+}
+
+#[derive(Deserialize)]
+struct Read {
+    seq: u64,
+    unix_ms: u64,
+    kind: String,
+    prev: String,
+    #[serde(default)]
+    why: Option<String>,
+    #[serde(default)]
+    next: Option<String>,
+    #[serde(default)]
+    through: Option<u64>,
+    #[serde(default)]
+    through_hash: Option<String>,
+    #[serde(default)]
+    cut_bytes: u64,
+    #[serde(default)]
+    count: u64,
+}
+
+/// Why a line is no record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum NotALink {
+    #[error("a line that does not end in its hash")]
+    NoHash,
+    #[error("a line whose content is not what its hash was made of")]
+    OtherContent,
+    #[error("a line whose hash is right and whose content is no record of this version")]
+    NoRecord,
+}
+
+/// A line, without the line break, if its own hash is right.
+pub(crate) fn open(line: &[u8]) -> Result<Link, NotALink> {
+    let split = line.len().checked_sub(SEAL_BYTES).ok_or(NotALink::NoHash)?;
+    let (content, seal) = line.split_at(split);
+    let said = seal
+        .strip_prefix(BEFORE_HASH)
+        .and_then(|rest| rest.strip_suffix(AFTER_HASH))
+        .and_then(|hex| std::str::from_utf8(hex).ok())
+        .and_then(|hex| hex.parse::<Hash>().ok())
+        .ok_or(NotALink::NoHash)?;
+    if Hash::of(content) != said {
+        return Err(NotALink::OtherContent);
+    }
+    let read: Read = serde_json::from_slice(line).map_err(|_| NotALink::NoRecord)?;
+    let prev = read.prev.parse().map_err(|_| NotALink::NoRecord)?;
+    let kind = match read.kind.as_str() {
+        "chain" => Kind::Chain { why: read.why.unwrap_or_default() },
+        "file" => Kind::File,
+        "closed" => Kind::Closed { next: read.next.unwrap_or_default() },
+        "deleted" => Kind::Deleted {
+            through: read.through,
+            hash: read.through_hash.and_then(|hash| hash.parse().ok()),
+        },
+        "recovered" => Kind::Recovered { cut_bytes: read.cut_bytes },
+        "lost" => Kind::Lost { count: read.count },
+        _ => Kind::Other,
+    };
+    Ok(Link { seq: read.seq, unix_ms: read.unix_ms, prev, hash: said, kind })
+}

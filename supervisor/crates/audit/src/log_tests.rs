@@ -1,0 +1,202 @@
+use std::fs;
+use std::path::Path;
+
+use super::*;
+use crate::queue::QUEUE_RECORDS;
+use crate::record::Operation;
+use crate::{Begins, Request, files_of, verify};
+
+fn settings(dir: &Path, wait: Duration) -> Settings {
+    Settings { dir: dir.join("audit"), file_bytes: 64 << 20, files: 0, wait, version: "test".to_owned() }
+}
+
+fn operation(number: usize) -> Body {
+    Body::operation(Operation {
+        who: None,
+        verb: "stop".to_owned(),
+        subject: format!("plugin-{number}"),
+        outcome: "done",
+        reason: String::new(),
+        duration_us: 7,
+    })
+}
+
+/// What a log tells, as a channel.
+fn told() -> (Box<dyn Fn(Told) + Send + Sync>, tokio::sync::mpsc::UnboundedReceiver<Told>) {
+    let (tell, told) = tokio::sync::mpsc::unbounded_channel();
+    (Box::new(move |word| drop(tell.send(word))), told)
+}
+
+fn whole(dir: &Path) -> crate::Verified {
+    verify(&Request { files: files_of(dir).unwrap(), all: true, anchor: None }).unwrap()
+}
+
+const LONG: Duration = Duration::from_secs(60);
+
+#[tokio::test]
+async fn a_record_is_in_the_file_when_its_call_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = settings(dir.path(), LONG);
+    let log = AuditLog::start(settings.clone(), Box::new(|_| ())).unwrap();
+    for number in 0..3 {
+        log.record(operation(number)).await;
+        let text = fs::read_to_string(&files_of(&settings.dir).unwrap()[0]).unwrap();
+        assert!(text.contains(&format!("plugin-{number}")), "{text}");
+    }
+    assert_eq!((log.status().records, log.status().problem), (3, None));
+    log.close().await;
+    assert_eq!(whole(&settings.dir).records, 6, "the chain's first, started, three, stopped");
+}
+
+#[tokio::test]
+async fn many_at_once_are_all_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = settings(dir.path(), LONG);
+    let log = AuditLog::start(settings.clone(), Box::new(|_| ())).unwrap();
+    let calls = (0..5000).map(|number| {
+        let log = log.clone();
+        tokio::spawn(async move { log.record(operation(number)).await })
+    });
+    for call in calls.collect::<Vec<_>>() {
+        call.await.unwrap();
+    }
+    log.close().await;
+    let verified = whole(&settings.dir);
+    assert_eq!((verified.records, verified.lost), (5003, 0));
+}
+
+#[tokio::test]
+async fn what_cannot_be_written_is_told_counted_and_said_where_it_is_missing() {
+    let dir = tempfile::tempdir().unwrap();
+    // A file where the directory should be: nothing can be written until it is gone.
+    let settings = settings(dir.path(), Duration::from_millis(1));
+    fs::write(&settings.dir, "in the way").unwrap();
+    let (tell, mut heard) = told();
+    let log = AuditLog::start(settings.clone(), tell).unwrap();
+    assert!(matches!(heard.recv().await, Some(Told::Failing(_))));
+    assert!(log.status().problem.unwrap().contains("check its owner"));
+
+    // One after the other: none of these waits for what does not come.
+    for number in 0..QUEUE_RECORDS + 5 {
+        log.record(operation(number)).await;
+    }
+    assert_eq!(log.status().lost, 5);
+    assert_eq!(heard.recv().await, Some(Told::Losing));
+
+    fs::remove_file(&settings.dir).unwrap();
+    assert_eq!(heard.recv().await, Some(Told::Again { lost: 5 }));
+    log.record(operation(99_999)).await;
+    log.close().await;
+    let verified = whole(&settings.dir);
+    assert_eq!(verified.lost, 5);
+    // First what waited, then word of what is missing, then what came later.
+    let text = fs::read_to_string(&files_of(&settings.dir).unwrap()[0]).unwrap();
+    let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what} is not there"));
+    let last = format!("\"plugin-{}\"", QUEUE_RECORDS - 1);
+    assert!(at(&last) < at("\"kind\":\"lost\",\"count\":5") && at("\"count\":5") < at("plugin-99999"));
+}
+
+#[tokio::test]
+async fn a_call_that_is_given_up_while_it_waits_is_recorded_all_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = settings(dir.path(), LONG);
+    let log = AuditLog::start(settings.clone(), Box::new(|_| ())).unwrap();
+    {
+        let mut record = Box::pin(log.record(operation(1)));
+        // Polled once, and dropped.
+        let _ = futures_poll(record.as_mut());
+    }
+    {
+        // Never polled: nothing was asked of the log.
+        drop(log.record(operation(2)));
+    }
+    log.close().await;
+    let text = fs::read_to_string(&files_of(&settings.dir).unwrap()[0]).unwrap();
+    assert!(text.contains("plugin-1\"") && !text.contains("plugin-2\""));
+}
+
+fn futures_poll<F: Future>(future: std::pin::Pin<&mut F>) -> std::task::Poll<F::Output> {
+    future.poll(&mut std::task::Context::from_waker(std::task::Waker::noop()))
+}
+
+#[tokio::test]
+async fn a_log_that_was_closed_goes_on_with_the_next_record() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = settings(dir.path(), LONG);
+    let first = AuditLog::start(settings.clone(), Box::new(|_| ())).unwrap();
+    first.record(operation(1)).await;
+
+    // As at a handover: the second waits for the first to let go, and what it is given meanwhile waits too.
+    let (tell, mut heard) = told();
+    let second = AuditLog::start(settings.clone(), tell).unwrap();
+    let Some(Told::Failing(why)) = heard.recv().await else { panic!("it should be refused") };
+    assert!(why.contains("another process writes"), "{why}");
+    second.record_now(operation(2));
+    first.close().await;
+    assert_eq!(heard.recv().await, Some(Told::Again { lost: 0 }));
+    second.close().await;
+
+    // And back, as after a handover that did not come about.
+    first.record(operation(3)).await;
+    first.close().await;
+    let verified = whole(&settings.dir);
+    assert_eq!((verified.begins, verified.files, verified.lost), (Begins::AtTheBeginning, 1, 0));
+    let text = fs::read_to_string(&files_of(&settings.dir).unwrap()[0]).unwrap();
+    assert_eq!(text.matches("\"kind\":\"operation\"").count(), 3);
+}
+
+/// A log whose thread stands still until it is let go: it is told something before it writes, and told it slowly.
+fn stalled(dir: &Path, wait: Duration) -> (AuditLog, Settings, std::sync::mpsc::Sender<()>) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let settings = settings(dir, wait);
+    fs::create_dir(&settings.dir).unwrap();
+    fs::set_permissions(&settings.dir, fs::Permissions::from_mode(0o777)).unwrap();
+    let (let_go, held) = std::sync::mpsc::channel::<()>();
+    let held = Mutex::new(held);
+    let tell = move |told| {
+        if let Told::Found(_) = told {
+            let _ = held.lock().unwrap().recv();
+        }
+    };
+    (AuditLog::start(settings.clone(), Box::new(tell)).unwrap(), settings, let_go)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_disk_that_stands_still_keeps_one_call_waiting_and_no_further_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let wait = Duration::from_millis(100);
+    let (log, settings, let_go) = stalled(dir.path(), wait);
+    // The clock stands still but for what is waited for.
+    let began = tokio::time::Instant::now();
+    for number in 0..QUEUE_RECORDS + 7 {
+        log.record(operation(number)).await;
+    }
+    assert!(began.elapsed() <= wait + Duration::from_millis(1), "{:?}", began.elapsed());
+    assert_eq!(log.status().lost, 7);
+    assert!(log.status().problem.unwrap().contains("does not keep up"));
+    tokio::time::resume();
+    let_go.send(()).unwrap();
+    log.close().await;
+    let verified = whole(&settings.dir);
+    assert_eq!((verified.lost, verified.records), (7, QUEUE_RECORDS as u64 + 4));
+    assert_eq!(log.status().problem, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_that_finds_no_room_in_time_is_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let wait = Duration::from_millis(100);
+    let (log, settings, let_go) = stalled(dir.path(), wait);
+    for number in 0..QUEUE_RECORDS {
+        log.record_now(operation(number));
+    }
+    assert_eq!(log.status().lost, 0);
+    let began = tokio::time::Instant::now();
+    log.record(operation(99_999)).await;
+    assert!(began.elapsed() <= wait + Duration::from_millis(1), "{:?}", began.elapsed());
+    assert_eq!(log.status().lost, 1);
+    tokio::time::resume();
+    let_go.send(()).unwrap();
+    log.close().await;
+    assert_eq!(whole(&settings.dir).lost, 1);
+}

@@ -1,0 +1,126 @@
+//! Where a file ends: the last record in it, and what is no record behind it.
+
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::directory::files_of;
+use crate::line::{self, Hash, Link, MAX_LINE_BYTES};
+
+/// The end of a file.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Tail {
+    /// There is no whole line in it.
+    Empty {
+        /// What was there instead.
+        cut: Option<Cut>,
+    },
+    /// It ends in a record, behind which there may be a piece of a line.
+    Whole { last: Link, cut: Option<Cut> },
+    /// Its last line is no record.
+    Damaged { why: String },
+}
+
+/// A piece of a line.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Cut {
+    /// Where it begins, and the file should end.
+    pub(crate) at: u64,
+    pub(crate) bytes: u64,
+    pub(crate) sha256: String,
+}
+
+/// How much of a file's end is looked at: a piece of a line and a whole one before it.
+const WINDOW_BYTES: u64 = 2 * (MAX_LINE_BYTES as u64 + 1);
+
+pub(crate) fn look_at(file: &mut File) -> io::Result<Tail> {
+    let size = file.seek(SeekFrom::End(0))?;
+    let from = size.saturating_sub(WINDOW_BYTES);
+    file.seek(SeekFrom::Start(from))?;
+    let mut window = Vec::new();
+    file.take(WINDOW_BYTES).read_to_end(&mut window)?;
+
+    let whole = window.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
+    let (whole, piece) = window.split_at(whole);
+    let cut = (!piece.is_empty()).then(|| Cut {
+        at: from + whole.len() as u64,
+        bytes: piece.len() as u64,
+        sha256: hex::encode(Sha256::digest(piece)),
+    });
+    let Some(lines) = whole.strip_suffix(b"\n") else {
+        return Ok(if from == 0 {
+            Tail::Empty { cut }
+        } else {
+            Tail::Damaged { why: "its end is longer than any record".to_owned() }
+        });
+    };
+    let last = lines.iter().rposition(|byte| *byte == b'\n').map_or(0, |before| before + 1);
+    Ok(match line::open(&lines[last..]) {
+        Ok(last) => Tail::Whole { last, cut },
+        Err(why) => Tail::Damaged { why: format!("it ends in {why}") },
+    })
+}
+
+/// The last record of a log: what stands for all of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    /// The file that it stands in.
+    pub file: PathBuf,
+    /// Its number.
+    pub seq: u64,
+    /// Its hash.
+    pub hash: Hash,
+    /// When it was made, by the clock on the wall.
+    pub unix_ms: u64,
+}
+
+/// Why there is no head.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HeadError {
+    /// There is no record.
+    #[error("{} holds no record of an audit log: name the directory that audit.dir names", .0.display())]
+    Empty(PathBuf),
+    /// The last line is none.
+    #[error("{} has no last record: {why}; see `talon audit verify`", file.display())]
+    Damaged {
+        /// The file.
+        file: PathBuf,
+        /// What it ends in.
+        why: String,
+    },
+    /// It cannot be read.
+    #[error("cannot read {}: {source}; read it as the user that the supervisor runs as, or as root", path.display())]
+    Io {
+        /// What.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+/// The head of the log in a directory, whether a supervisor writes to it or not.
+///
+/// # Errors
+/// [`HeadError`].
+pub fn head(dir: &Path) -> Result<Head, HeadError> {
+    let unread = |path: &Path| {
+        let path = path.to_owned();
+        move |source| HeadError::Io { path, source }
+    };
+    let files = files_of(dir).map_err(unread(dir))?;
+    for file in files.into_iter().rev() {
+        let mut opened = File::open(&file).map_err(unread(&file))?;
+        match look_at(&mut opened).map_err(unread(&file))? {
+            // The next file, which was just begun.
+            Tail::Empty { .. } => {}
+            Tail::Whole { last, .. } => {
+                return Ok(Head { file, seq: last.seq, hash: last.hash, unix_ms: last.unix_ms });
+            }
+            Tail::Damaged { why } => return Err(HeadError::Damaged { file, why }),
+        }
+    }
+    Err(HeadError::Empty(dir.to_owned()))
+}

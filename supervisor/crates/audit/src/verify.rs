@@ -1,0 +1,330 @@
+//! Whether a log is whole: every record is what it was, and follows the one before it.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::line::{self, Hash, Kind, Link};
+use crate::lines::{Line, Lines};
+
+/// What is to be verified.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The files, oldest first.
+    pub files: Vec<PathBuf>,
+    /// Whether these are all there should be. Then what is missing before the first has to be accounted for in the chain.
+    pub all: bool,
+    /// A record by its number and hash that was noted elsewhere and has to be there.
+    pub anchor: Option<(u64, Hash)>,
+}
+
+/// Where a chain that is whole begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Begins {
+    /// With its very first record.
+    AtTheBeginning,
+    /// With this record; the chain itself says that what came before was deleted.
+    AfterDeleted(u64),
+    /// With this record; what came before was not asked for.
+    WithFirstGiven(u64),
+}
+
+/// A chain that is whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verified {
+    /// Where it begins.
+    pub begins: Begins,
+    /// The files that were read.
+    pub files: usize,
+    /// Records in them.
+    pub records: u64,
+    /// The number and hash of the last one.
+    pub head: (u64, Hash),
+    /// Records that the log itself says are missing, because they could not be written in time.
+    pub lost: u64,
+    /// What else is worth knowing.
+    pub notes: Vec<String>,
+}
+
+/// In what way a chain is broken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Fault {
+    /// A line is not what it was.
+    Changed,
+    /// Records are missing.
+    Removed,
+    /// There is a line that was not written there.
+    Inserted,
+    /// Records stand in another order.
+    Reordered,
+    /// The end of a file, or of the log, is missing.
+    Truncated,
+    /// The log was begun anew, and nothing connects the new chain to the old one.
+    BegunAnew,
+}
+
+impl Fault {
+    /// The word for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Changed => "changed",
+            Self::Removed => "removed",
+            Self::Inserted => "inserted",
+            Self::Reordered => "reordered",
+            Self::Truncated => "truncated",
+            Self::BegunAnew => "begun_anew",
+        }
+    }
+}
+
+/// The first place where a chain is broken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broken {
+    /// The file.
+    pub file: PathBuf,
+    /// The line in it, from 1.
+    pub line: u64,
+    /// In what way.
+    pub fault: Fault,
+    /// What should be there.
+    pub expected: String,
+    /// What is there.
+    pub found: String,
+    /// Records before it that are as they were.
+    pub records_before: u64,
+}
+
+/// Why a log is not verified.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum VerifyError {
+    /// It is broken.
+    #[error("{}:{}: {}: expected {}; found {}", .0.file.display(), .0.line, .0.fault.word(), .0.expected, .0.found)]
+    Broken(Box<Broken>),
+    /// There is nothing to verify.
+    #[error(
+        "there is no record of an audit log there: name the directory that audit.dir names, or its files"
+    )]
+    Empty,
+    /// It cannot be read.
+    #[error("cannot read {}: {source}; read it as the user that the supervisor runs as, or as root", path.display())]
+    Io {
+        /// What.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+impl From<(PathBuf, io::Error)> for VerifyError {
+    fn from((path, source): (PathBuf, io::Error)) -> Self {
+        Self::Io { path, source }
+    }
+}
+
+/// Verifies a chain, a line at a time, whether a supervisor writes to it or not.
+///
+/// # Errors
+/// [`VerifyError`], with the first broken place.
+pub fn verify(request: &Request) -> Result<Verified, VerifyError> {
+    Walk::new(request).run()
+}
+
+/// What was read so far.
+struct Walk<'r> {
+    request: &'r Request,
+    lines: Lines,
+    /// The last record that follows from those before it, with its file and line.
+    last: Option<(Link, usize, u64)>,
+    /// The first record's number and what it follows, unless it is the first of a chain.
+    first: Option<(u64, Hash)>,
+    /// Whether the chain says what became of those before that one.
+    accounted: bool,
+    records: u64,
+    lost: u64,
+    notes: Vec<String>,
+    anchored: bool,
+}
+
+impl<'r> Walk<'r> {
+    fn new(request: &'r Request) -> Self {
+        Self {
+            request,
+            lines: Lines::new(request.files.clone()),
+            last: None,
+            first: None,
+            accounted: false,
+            records: 0,
+            lost: 0,
+            notes: Vec::new(),
+            anchored: false,
+        }
+    }
+
+    fn run(mut self) -> Result<Verified, VerifyError> {
+        while let Some(line) = self.lines.next_line()? {
+            if !line.ended && line.file + 1 == self.lines.files() {
+                self.notes.push(
+                    "the last line has no end: it is being written, or the supervisor was killed while it was".to_owned(),
+                );
+                break;
+            }
+            match line::open(&line.bytes) {
+                Ok(link) => self.take(link, &line)?,
+                Err(why) => {
+                    let fault = if line.ended { self.fault_of_no_record()? } else { Fault::Truncated };
+                    return Err(self.broken(
+                        (line.file, line.number),
+                        fault,
+                        self.expected(),
+                        why.to_string(),
+                    ));
+                }
+            }
+        }
+        self.end()
+    }
+
+    fn take(&mut self, link: Link, line: &Line) -> Result<(), VerifyError> {
+        match &self.last {
+            None => self.first = (link.seq != 1 || link.prev != Hash::NONE).then_some((link.seq, link.prev)),
+            Some((last, ..)) if link.seq == last.seq + 1 && link.prev == last.hash => {}
+            Some(_) => return Err(self.misplaced(&link, line)?),
+        }
+        if let Some((seq, hash)) = self.request.anchor
+            && seq == link.seq
+        {
+            if hash != link.hash {
+                let expected = format!("record {seq} with the hash {hash}, as it was noted elsewhere");
+                let found = format!("another record {seq}, with the hash {}", link.hash);
+                return Err(self.broken((line.file, line.number), Fault::Changed, expected, found));
+            }
+            self.anchored = true;
+        }
+        match &link.kind {
+            Kind::Lost { count } => self.lost += count,
+            Kind::Recovered { cut_bytes } => self.notes.push(format!(
+                "record {}: the supervisor was killed while it wrote; {cut_bytes} bytes of a line were cut off",
+                link.seq
+            )),
+            Kind::Deleted { through: Some(through), hash } => {
+                self.accounted |= self.first.is_some_and(|(seq, prev)| seq == through + 1 && Some(prev) == *hash);
+            }
+            _ => {}
+        }
+        self.records += 1;
+        self.last = Some((link, line.file, line.number));
+        Ok(())
+    }
+
+    fn end(mut self) -> Result<Verified, VerifyError> {
+        let Some((last, file, number)) = self.last.clone() else { return Err(VerifyError::Empty) };
+        let begins = match self.first {
+            None => Begins::AtTheBeginning,
+            Some((seq, _)) if self.accounted => Begins::AfterDeleted(seq),
+            Some((seq, _)) if !self.request.all => Begins::WithFirstGiven(seq),
+            Some((seq, _)) => {
+                let expected =
+                    format!("record 1, or word further on that what came before record {seq} was deleted");
+                let found = format!("record {seq}, and no word of why it is the first");
+                return Err(self.broken((0, 1), Fault::Removed, expected, found));
+            }
+        };
+        if let Some((seq, hash)) = self.request.anchor.filter(|_| !self.anchored) {
+            let expected = format!("record {seq} with the hash {hash}, as it was noted elsewhere");
+            let found = format!("record {} as the last one", last.seq);
+            let fault = if seq > last.seq { Fault::Truncated } else { Fault::Removed };
+            return Err(self.broken((file, number), fault, expected, found));
+        }
+        if let (Kind::Closed { next }, true) = (&last.kind, self.request.all) {
+            self.notes.push(format!("{next} is not there: it is being begun, or it was removed"));
+        }
+        let Self { records, lost, notes, lines, .. } = self;
+        Ok(Verified { begins, files: lines.files(), records, head: (last.seq, last.hash), lost, notes })
+    }
+
+    /// In what way a record is out of place that does not follow from the one before it.
+    fn misplaced(&mut self, link: &Link, line: &Line) -> Result<VerifyError, VerifyError> {
+        let Some((last, file, number)) = self.last.clone() else { return Err(VerifyError::Empty) };
+        let expected = self.expected();
+        let place = (line.file, line.number);
+        let found = format!("record {}, which follows {}", link.seq, link.prev);
+        if let Kind::Chain { why } = &link.kind {
+            let found = format!("the first record of another chain, because {why}");
+            return Ok(self.broken(place, Fault::BegunAnew, expected, found));
+        }
+        if link.seq == last.seq && link.prev == last.prev {
+            let expected = format!("record {} to follow from the line before this one", link.seq);
+            let found = format!("another record {}, which nothing follows from", last.seq);
+            return Ok(self.broken((file, number), Fault::Inserted, expected, found));
+        }
+        let fault = match self.true_successor(&last)? {
+            Some(_) if link.seq <= last.seq + 1 => Fault::Inserted,
+            Some(there) => {
+                let found = format!("{found}; record {} stands {there}", last.seq + 1);
+                return Ok(self.broken(place, Fault::Reordered, expected, found));
+            }
+            None if link.seq == last.seq + 1 => {
+                let expected =
+                    format!("record {} to be the one that record {} follows from", last.seq, link.seq);
+                let found = format!("another one, with the hash {}", last.hash);
+                return Ok(self.broken((file, number), Fault::Changed, expected, found));
+            }
+            None if link.seq <= last.seq => Fault::Inserted,
+            None if line.file > file && !matches!(last.kind, Kind::Closed { .. }) => {
+                let expected = format!("{expected}, up to one that closes the file");
+                let found = format!("the end of the file, and record {} in the next one", link.seq);
+                return Ok(self.broken((file, number), Fault::Truncated, expected, found));
+            }
+            None => Fault::Removed,
+        };
+        Ok(self.broken(place, fault, expected, found))
+    }
+
+    /// In what way a line is wrong that is no record at all.
+    fn fault_of_no_record(&mut self) -> Result<Fault, VerifyError> {
+        let Some((last, ..)) = self.last.clone() else { return Ok(Fault::Changed) };
+        Ok(if self.true_successor(&last)?.is_some() { Fault::Inserted } else { Fault::Changed })
+    }
+
+    /// Where in what is left the record stands that follows from this one. Reads everything that is left.
+    fn true_successor(&mut self, last: &Link) -> Result<Option<String>, VerifyError> {
+        while let Some(line) = self.lines.next_line()? {
+            if line::open(&line.bytes).is_ok_and(|link| link.seq == last.seq + 1 && link.prev == last.hash) {
+                return Ok(Some(format!("in {}:{}", self.lines.path(line.file).display(), line.number)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What should come next.
+    fn expected(&self) -> String {
+        match &self.last {
+            None => "the first record".to_owned(),
+            Some((last, ..)) => format!("record {}, which follows {}", last.seq + 1, last.hash),
+        }
+    }
+
+    fn broken(
+        &self,
+        (file, line): (usize, u64),
+        fault: Fault,
+        expected: String,
+        found: String,
+    ) -> VerifyError {
+        let file = self.lines.path(file).to_owned();
+        VerifyError::Broken(Box::new(Broken {
+            file,
+            line,
+            fault,
+            expected,
+            found,
+            records_before: self.records,
+        }))
+    }
+}
+
+#[cfg(test)]
+#[path = "verify_tests.rs"]
+mod tests;

@@ -1,0 +1,154 @@
+//! One call of an action, repeated where that is safe.
+
+use std::time::Duration;
+
+use talon_proto::host::{
+    ExecuteRequest, ExecuteResponse, GetPluginRequest, GetPluginResponse, Progress, execute_update,
+};
+use tokio::time::{Instant, timeout_at};
+use tonic::Status;
+
+use crate::client::Client;
+use crate::known::Known;
+use crate::patience::Patience;
+
+/// How much later than the caller's timeout an answer may come: the supervisor ends the call in time and says so, and that is worth
+/// more than our own word for it. Past it nobody answers.
+const ANSWER_SLACK: Duration = Duration::from_secs(1);
+
+/// Why a call was not answered.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.text())]
+pub struct CallError {
+    /// What is known of it.
+    pub known: Known,
+    /// The last error.
+    pub status: Box<Status>,
+}
+
+impl CallError {
+    fn text(&self) -> String {
+        let said = self.status.message();
+        match self.known {
+            Known::Answered => said.to_owned(),
+            Known::NotBegun => format!("{said}; the call was not begun, and can be repeated"),
+            Known::Unknown => format!(
+                "{said}; whether the call took effect is not known, and its action is not declared read_only: look before it is \
+                 repeated"
+            ),
+        }
+    }
+}
+
+impl Client {
+    /// Calls an action, and again if the supervisor is replaced meanwhile and the call was not begun, or its action is
+    /// `read_only`. All tries together take no longer than the request's own timeout.
+    ///
+    /// # Errors
+    /// [`CallError`]. Whatever the tool or the guard said is an answer.
+    pub async fn execute(&self, request: ExecuteRequest) -> Result<ExecuteResponse, CallError> {
+        self.execute_watched(request, None).await
+    }
+
+    /// The same; `watch` is told how far it has come.
+    ///
+    /// # Errors
+    /// As [`Client::execute`].
+    pub async fn execute_watched(
+        &self,
+        mut request: ExecuteRequest,
+        mut watch: Option<&mut (dyn FnMut(&Progress) + Send)>,
+    ) -> Result<ExecuteResponse, CallError> {
+        let timeout = (request.timeout_ms > 0).then(|| Duration::from_millis(request.timeout_ms));
+        let deadline = timeout.map(|timeout| Instant::now() + timeout);
+        let mut patience = Patience::new(deadline);
+        // Once it may have been begun it has been, whatever becomes of the repetitions.
+        let mut begun = false;
+        loop {
+            let status = match within(deadline, self.once(request.clone(), &mut watch)).await {
+                Ok(answer) => return Ok(answer),
+                Err(status) => status,
+            };
+            let known = Known::of(&status);
+            begun |= known == Known::Unknown;
+            let failed = |status: Status| {
+                let known = if known == Known::NotBegun && begun { Known::Unknown } else { known };
+                CallError { known, status: Box::new(status) }
+            };
+            if known == Known::Answered || !self.waits(&status, &mut patience).await {
+                return Err(failed(status));
+            }
+            if known == Known::Unknown && !self.is_read_only(&request, &mut patience).await {
+                return Err(failed(status));
+            }
+            if let Some(deadline) = deadline {
+                let left = deadline.saturating_duration_since(Instant::now()).as_millis();
+                request.timeout_ms = u64::try_from(left).unwrap_or(u64::MAX).max(1);
+            }
+        }
+    }
+
+    async fn once(
+        &self,
+        request: ExecuteRequest,
+        watch: &mut Option<&mut (dyn FnMut(&Progress) + Send)>,
+    ) -> Result<ExecuteResponse, Status> {
+        let Some(watch) = watch else {
+            return self.host().execute(request).await.map(tonic::Response::into_inner);
+        };
+        let mut updates = self.host().execute_streaming(request).await?.into_inner();
+        while let Some(update) = updates.message().await? {
+            match update.kind {
+                Some(execute_update::Kind::Progress(progress)) => watch(&progress),
+                Some(execute_update::Kind::Done(answer)) => return Ok(answer),
+                // A later supervisor may tell more.
+                None => {}
+            }
+        }
+        Err(Status::internal("the supervisor ended the call without an answer"))
+    }
+
+    /// Whether what would be called now declares that it changes nothing. Asked after the connection broke: it is this
+    /// declaration's action that a repetition calls.
+    async fn is_read_only(&self, request: &ExecuteRequest, patience: &mut Patience) -> bool {
+        loop {
+            let question = GetPluginRequest { name: request.plugin.clone(), for_model: request.for_model };
+            let status = match self.host().get_plugin(question).await {
+                Ok(answer) => match declared(&answer.into_inner(), &request.action) {
+                    Some(read_only) => return read_only,
+                    // It has just been started, and has not said yet what it offers.
+                    None => Status::unavailable("its plugin has not declared anything yet"),
+                },
+                Err(status) if Known::of(&status) == Known::Answered => return false,
+                Err(status) => status,
+            };
+            if !self.waits(&status, patience).await {
+                return false;
+            }
+        }
+    }
+}
+
+/// What a plugin says about an action; `None` as long as it says nothing at all.
+fn declared(plugin: &GetPluginResponse, action: &str) -> Option<bool> {
+    let actions = &plugin.capabilities.as_ref()?.actions;
+    if actions.is_empty() {
+        return None;
+    }
+    Some(actions.iter().any(|one| one.name == action && one.read_only))
+}
+
+async fn within<T>(
+    deadline: Option<Instant>,
+    call: impl Future<Output = Result<T, Status>>,
+) -> Result<T, Status> {
+    let Some(deadline) = deadline else { return call.await };
+    match timeout_at(deadline + ANSWER_SLACK, call).await {
+        Ok(answer) => answer,
+        Err(elapsed) => Err(Status::from_error(Box::new(elapsed))),
+    }
+}
+
+#[cfg(test)]
+#[path = "call_tests.rs"]
+mod tests;

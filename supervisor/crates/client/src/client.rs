@@ -1,0 +1,107 @@
+//! A supervisor by its socket.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use talon_proto::host::host_client::HostClient;
+use tokio::net::UnixStream;
+use tonic::Status;
+use tonic::transport::Channel;
+
+use crate::dial;
+use crate::known::{Known, may_pass};
+use crate::patience::Patience;
+
+/// The longest answer a client takes unless it says otherwise. Answers are bounded by the supervisor's configuration; this is only
+/// a backstop against a configuration of gigabytes.
+pub const MAX_ANSWER_BYTES: usize = 256 << 20;
+
+/// A supervisor, by its socket. Cheap to clone; clones share one connection, which is made again when it is gone.
+#[derive(Debug, Clone)]
+pub struct Client {
+    channel: Channel,
+    path: PathBuf,
+    max_answer_bytes: usize,
+    /// Whether there ever was a supervisor: only then it is worth waiting for the next one.
+    met: Arc<AtomicBool>,
+}
+
+impl Client {
+    /// Connects when there is something to ask. Must be called within a tokio runtime.
+    #[must_use]
+    pub fn lazy(path: PathBuf) -> Self {
+        let met = Arc::new(AtomicBool::new(false));
+        let channel = dial::lazy(path.clone(), Arc::clone(&met));
+        Self { channel, path, max_answer_bytes: MAX_ANSWER_BYTES, met }
+    }
+
+    /// One over a connection that [`dial::dial`] made.
+    ///
+    /// # Errors
+    /// When the other end hangs up at once.
+    pub async fn over(first: UnixStream, path: PathBuf) -> Result<Self, tonic::transport::Error> {
+        let channel = dial::channel(first, path.clone()).await?;
+        let met = Arc::new(AtomicBool::new(true));
+        Ok(Self { channel, path, max_answer_bytes: MAX_ANSWER_BYTES, met })
+    }
+
+    /// Connects.
+    ///
+    /// # Errors
+    /// As [`dial::dial`]; nobody is waited for.
+    pub async fn connect(path: PathBuf) -> io::Result<Self> {
+        let first = dial::dial(&path).await?;
+        Self::over(first, path).await.map_err(io::Error::other)
+    }
+
+    /// The same with another bound on answers.
+    #[must_use]
+    pub fn with_max_answer_bytes(self, max_answer_bytes: usize) -> Self {
+        Self { max_answer_bytes, ..self }
+    }
+
+    /// The connection, for other services than the host's own.
+    #[must_use]
+    pub fn channel(&self) -> Channel {
+        self.channel.clone()
+    }
+
+    /// The generated client, which repeats nothing.
+    #[must_use]
+    pub fn host(&self) -> HostClient<Channel> {
+        HostClient::new(self.channel()).max_decoding_message_size(self.max_answer_bytes)
+    }
+
+    /// The socket.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Asks something that changes nothing, such as `ListPlugins`, and again if the supervisor is replaced meanwhile.
+    ///
+    /// # Errors
+    /// The supervisor's, or that of the last try.
+    pub async fn ask<T, F>(&self, mut question: impl FnMut(HostClient<Channel>) -> F) -> Result<T, Status>
+    where
+        F: Future<Output = Result<T, Status>>,
+    {
+        let mut patience = Patience::new(None);
+        loop {
+            let status = match question(self.host()).await {
+                Ok(answer) => return Ok(answer),
+                Err(status) => status,
+            };
+            if Known::of(&status) == Known::Answered || !self.waits(&status, &mut patience).await {
+                return Err(status);
+            }
+        }
+    }
+
+    /// Waits for the next supervisor; false if that is hopeless, or took too long.
+    pub(crate) async fn waits(&self, status: &Status, patience: &mut Patience) -> bool {
+        self.met.load(Ordering::Relaxed) && may_pass(status) && patience.wait().await
+    }
+}

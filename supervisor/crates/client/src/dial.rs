@@ -1,0 +1,88 @@
+//! The connection to a supervisor.
+
+use std::error::Error;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hyper_util::rt::TokioIo;
+use talon_listen::{FRAME_BYTES, ShortPath, WINDOW_BYTES};
+use tokio::net::UnixStream;
+use tonic::Status;
+use tonic::transport::{Channel, Endpoint};
+
+/// Connects to a supervisor's socket, however long its path is.
+///
+/// # Errors
+/// The error of connecting, or one that holds a [`talon_listen::Stranger`] if who listens there is not believed to be a
+/// supervisor: nothing is said to it.
+pub async fn dial(path: &Path) -> io::Result<UnixStream> {
+    let short = ShortPath::of_file(path)?;
+    let stream = UnixStream::connect(short.as_path()).await?;
+    talon_listen::trusted(&stream, path)?;
+    Ok(stream)
+}
+
+/// Whether nobody is at a socket, which may never have been there or be a dead supervisor's.
+#[must_use]
+pub fn is_nobody(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
+}
+
+/// A connection was not made, so that what was to go over it was not sent.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot connect: {0}")]
+pub(crate) struct NotConnected(#[source] pub(crate) io::Error);
+
+/// Why no connection could be made, if that is why a request failed.
+#[must_use]
+pub fn reason(status: &Status) -> Option<&io::Error> {
+    causes(status).find_map(|cause| cause.downcast_ref::<NotConnected>()).map(|NotConnected(error)| error)
+}
+
+/// An error's causes, outermost first.
+pub(crate) fn causes(status: &Status) -> impl Iterator<Item = &(dyn Error + 'static)> {
+    std::iter::successors(status.source(), |&error| error.source())
+}
+
+/// A channel over a connection that is there already, which is made again when it ends.
+///
+/// # Errors
+/// When the other end hangs up at once.
+pub async fn channel(first: UnixStream, path: PathBuf) -> Result<Channel, tonic::transport::Error> {
+    let met = Arc::new(AtomicBool::new(true));
+    endpoint().connect_with_connector(connector(Some(first), path, met)).await
+}
+
+/// A channel that connects when there is something to ask. `met` says whether it ever did.
+pub(crate) fn lazy(path: PathBuf, met: Arc<AtomicBool>) -> Channel {
+    endpoint().connect_with_connector_lazy(connector(None, path, met))
+}
+
+fn endpoint() -> Endpoint {
+    Endpoint::from_static("http://talon.invalid")
+        .initial_stream_window_size(WINDOW_BYTES)
+        .initial_connection_window_size(WINDOW_BYTES)
+        .max_frame_size(FRAME_BYTES)
+}
+
+fn connector(
+    mut first: Option<UnixStream>,
+    path: PathBuf,
+    met: Arc<AtomicBool>,
+) -> impl tower::Service<tonic::transport::Uri, Response = TokioIo<UnixStream>, Error = NotConnected, Future: Send>
++ Send
++ 'static {
+    tower::service_fn(move |_| {
+        let (first, path, met) = (first.take(), path.clone(), Arc::clone(&met));
+        async move {
+            let stream = match first {
+                Some(stream) => stream,
+                None => dial(&path).await.map_err(NotConnected)?,
+            };
+            met.store(true, Ordering::Relaxed);
+            Ok(TokioIo::new(stream))
+        }
+    })
+}

@@ -1,0 +1,102 @@
+//! What an error says about the request that got it.
+
+use std::io;
+
+use talon_listen::DRAINING;
+use tonic::{Code, Status};
+
+use crate::dial::{NotConnected, causes};
+
+/// What is known of a request that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Known {
+    /// It was not begun: whatever it is, it can be repeated.
+    NotBegun,
+    /// The connection broke while it was under way: it may have taken effect, or not.
+    Unknown,
+    /// The supervisor answered: repeating it is no matter of connections.
+    Answered,
+}
+
+impl Known {
+    /// What this error says.
+    #[must_use]
+    pub fn of(status: &Status) -> Self {
+        if status.code() == Code::Unavailable && status.message().starts_with(DRAINING) {
+            return Self::NotBegun;
+        }
+        let mut broken = false;
+        for cause in causes(status) {
+            if cause.is::<NotConnected>() || is_unsent(cause) || is_refused_unread(cause) {
+                return Self::NotBegun;
+            }
+            // A status that came over the wire has no cause.
+            broken = true;
+        }
+        if broken { Self::Unknown } else { Self::Answered }
+    }
+}
+
+/// Whether it still waited in this process for a connection that then ended.
+fn is_unsent(cause: &(dyn std::error::Error + 'static)) -> bool {
+    cause.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_canceled)
+}
+
+/// Whether the other end said that it did not look at it: by refusing the stream, or, when it ends its connections in order,
+/// by naming an earlier stream as the last one that it took.
+fn is_refused_unread(cause: &(dyn std::error::Error + 'static)) -> bool {
+    cause.downcast_ref::<h2::Error>().is_some_and(|error| {
+        let said = error.is_remote();
+        let refused = error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM);
+        let left_out = error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR);
+        said && (refused || left_out)
+    })
+}
+
+/// Whether there may be a supervisor soon: nobody listens, as between one and the next; too many wait; or it is ending.
+pub(crate) fn may_pass(status: &Status) -> bool {
+    let kind = causes(status)
+        .find_map(|cause| cause.downcast_ref::<NotConnected>())
+        .map(|NotConnected(why)| why.kind());
+    // A queue of connections that is full makes connecting fail at once.
+    kind.is_none_or(|kind| {
+        matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused | io::ErrorKind::WouldBlock)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_supervisor_says_is_an_answer_unless_it_says_that_it_is_ending() {
+        let draining = Status::unavailable(format!("{DRAINING} and takes no new calls"));
+        assert_eq!(Known::of(&draining), Known::NotBegun);
+        for answer in
+            [Status::unavailable("the state service does not answer"), Status::internal("internal error")]
+        {
+            assert_eq!(Known::of(&answer), Known::Answered, "{answer}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_connected_was_not_begun_and_passes_only_if_somebody_may_come() {
+        for (kind, passes) in [
+            (io::ErrorKind::NotFound, true),
+            (io::ErrorKind::ConnectionRefused, true),
+            (io::ErrorKind::WouldBlock, true),
+            (io::ErrorKind::PermissionDenied, false),
+        ] {
+            let status = Status::from_error(Box::new(NotConnected(kind.into())));
+            assert_eq!((Known::of(&status), may_pass(&status)), (Known::NotBegun, passes), "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_broken_connection_leaves_it_open() {
+        let broken = Status::from_error(Box::new(io::Error::from(io::ErrorKind::BrokenPipe)));
+        assert_eq!(Known::of(&broken), Known::Unknown);
+        let reset = Status::from_error(Box::new(h2::Error::from(h2::Reason::REFUSED_STREAM)));
+        assert_eq!(Known::of(&reset), Known::Unknown, "not said by the other end");
+    }
+}

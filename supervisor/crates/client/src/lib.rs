@@ -1,0 +1,32 @@
+//! A client of `host.sock` that comes through a restart of the supervisor.
+//!
+//! A supervisor is replaced while its clients are at work: by its service manager, by an upgrade, by `talon serve --takeover`.
+//! A client that was connected looks for the next one, and repeats what can be repeated without a doubt:
+//!
+//! | what is known of a request | examples | repeated |
+//! |---|---|---|
+//! | it was not begun | nobody listened, the supervisor drains, it was refused unread | always |
+//! | it may have been | the connection broke after it was sent | calls of actions that declare `read_only`, and questions |
+//! | it was answered | every other error | never |
+//!
+//! | file | what |
+//! |---|---|
+//! | `dial` | the connection, and whether who listens is believed |
+//! | `known` | what an error says about its request |
+//! | `patience` | how long is waited for the next supervisor |
+//! | `client`, `call` | questions and calls |
+//! | `follow` | streams that begin again |
+
+mod call;
+mod client;
+mod dial;
+mod follow;
+mod known;
+mod patience;
+
+pub use call::CallError;
+pub use client::{Client, MAX_ANSWER_BYTES};
+pub use dial::{channel, dial, is_nobody, reason};
+pub use follow::{Followed, Follower};
+pub use known::Known;
+pub use patience::RECONNECT_WINDOW;

@@ -1,0 +1,63 @@
+//! How long is waited for the next supervisor.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+
+/// How long a client that was connected looks for the next supervisor: one that starts with many plugins takes some seconds until
+/// it listens. Then the request fails.
+pub const RECONNECT_WINDOW: Duration = Duration::from_secs(15);
+/// The pause before the first repetition; a supervisor that takes over is there at once.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+/// The longest pause: what a client notices late at most.
+const LONGEST_PAUSE: Duration = Duration::from_millis(250);
+
+/// One request's patience. It begins with the first failure, and anew after each success.
+#[derive(Debug)]
+pub(crate) struct Patience {
+    /// Not later than this, whatever the window.
+    deadline: Option<Instant>,
+    until: Option<Instant>,
+    pause: Duration,
+}
+
+impl Patience {
+    pub(crate) fn new(deadline: Option<Instant>) -> Self {
+        Self { deadline, until: None, pause: FIRST_PAUSE }
+    }
+
+    /// Waits before the next try. False if there is none.
+    pub(crate) async fn wait(&mut self) -> bool {
+        let now = Instant::now();
+        let window = *self.until.get_or_insert(now + RECONNECT_WINDOW);
+        let until = self.deadline.map_or(window, |deadline| deadline.min(window));
+        let next = now + self.pause;
+        if next >= until {
+            return false;
+        }
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        sleep_until(next).await;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn patience_ends_with_the_window_or_the_callers_own() {
+        let began = Instant::now();
+        let mut patience = Patience::new(None);
+        let mut tries = 0;
+        while patience.wait().await {
+            tries += 1;
+        }
+        assert!(began.elapsed() <= RECONNECT_WINDOW && tries > 50, "{tries}");
+
+        let deadline = Instant::now() + Duration::from_millis(100);
+        let mut patience = Patience::new(Some(deadline));
+        while patience.wait().await {}
+        assert!(Instant::now() <= deadline);
+    }
+}

@@ -1,0 +1,339 @@
+//! How long each layer of a stack takes by itself, without what is below it.
+//!
+//! A [`Stopwatch`] wraps layers: each notes when a call comes in and when its answer goes out. What lies between a layer's
+//! two marks and those of the next one below it is the layer's own time. The outermost one adds it all up when the answer
+//! leaves the stack.
+//!
+//! It runs only while somebody reads it ([`Stopwatch::run_for`]), and measures one call of [`EVERY`]: two looks at the clock
+//! for each layer make one microsecond a call, and four on a virtual machine whose clock is slow. A stopwatch that stands
+//! costs one read of memory a call.
+//!
+//! | metric | labels | what |
+//! |---|---|---|
+//! | `talon_guard_layer_duration_seconds` | layer | a layer's own time in one call |
+//!
+//! The plugin is no label: what a layer costs is the guard's own affair, and what a plugin costs is in `instance`.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use metrics::Histogram;
+use pin_project_lite::pin_project;
+use tower_layer::Layer;
+use tower_service::Service;
+
+use crate::call::{Call, Handed};
+
+/// One call of so many is measured, the first one among them: half a microsecond for each on the average at the most, and
+/// enough calls for a histogram. The other calls leave no marks.
+pub const EVERY: u64 = 8;
+
+/// A place in the stack, the outermost first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "they are the layers, and described where those are")]
+pub enum Step {
+    Trace,
+    Taint,
+    Wrap,
+    Truncate,
+    Sanitize,
+    Rescue,
+    Validate,
+    Resolve,
+    Quarantine,
+    Deadline,
+    Breaker,
+    Admission,
+    /// What the stack stands around: the wait for an instance, and its answer.
+    Instance,
+}
+
+/// All of them, in their order.
+const STEPS: [Step; 13] = [
+    Step::Trace,
+    Step::Taint,
+    Step::Wrap,
+    Step::Truncate,
+    Step::Sanitize,
+    Step::Rescue,
+    Step::Validate,
+    Step::Resolve,
+    Step::Quarantine,
+    Step::Deadline,
+    Step::Breaker,
+    Step::Admission,
+    Step::Instance,
+];
+
+impl Step {
+    /// The word of the `layer` label.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Trace => "trace",
+            Self::Taint => "taint",
+            Self::Wrap => "wrap",
+            Self::Truncate => "truncate",
+            Self::Sanitize => "sanitize",
+            Self::Rescue => "rescue",
+            Self::Validate => "validate",
+            Self::Resolve => "resolve",
+            Self::Quarantine => "quarantine",
+            Self::Deadline => "deadline",
+            Self::Breaker => "breaker",
+            Self::Admission => "admission",
+            Self::Instance => "instance",
+        }
+    }
+
+    fn place(self) -> usize {
+        self as usize
+    }
+}
+
+/// The marks of one call, in nanoseconds since it came in; 0 where it never was.
+pub struct Laps {
+    began: Instant,
+    marks: [(AtomicU64, AtomicU64); STEPS.len()],
+}
+
+impl Laps {
+    fn new() -> Self {
+        Self { began: Instant::now(), marks: Default::default() }
+    }
+
+    fn now(&self) -> u64 {
+        // Never 0, which stands for a mark that was not made.
+        u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX).max(1)
+    }
+
+    fn down(&self, step: Step) {
+        self.marks[step.place()].0.store(self.now(), Ordering::Relaxed);
+    }
+
+    fn up(&self, step: Step) {
+        self.marks[step.place()].1.store(self.now(), Ordering::Relaxed);
+    }
+
+    /// Each layer's own time. One that was given up halfway has no second mark, and its time is that of the layer which
+    /// gave it up.
+    fn own_times(&self) -> impl Iterator<Item = (Step, Duration)> {
+        let marked = |step: &Step| {
+            let (down, up) = &self.marks[step.place()];
+            let (down, up) = (down.load(Ordering::Relaxed), up.load(Ordering::Relaxed));
+            (down > 0 && up > 0).then_some((*step, down, up))
+        };
+        let mut marked = STEPS.iter().filter_map(marked).peekable();
+        std::iter::from_fn(move || {
+            let (step, down, up) = marked.next()?;
+            let inside = marked.peek().map_or(0, |(_, down, up)| up.saturating_sub(*down));
+            Some((step, Duration::from_nanos(up.saturating_sub(down).saturating_sub(inside))))
+        })
+    }
+}
+
+/// Measures the layers of any number of stacks. Clones are the same one.
+#[derive(Clone)]
+pub struct Stopwatch {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    epoch: Instant,
+    /// Until when it runs, in nanoseconds since the epoch; 0 before it was ever asked to.
+    until: AtomicU64,
+    /// Counts the calls while it runs.
+    turn: AtomicU64,
+    histograms: [Histogram; STEPS.len()],
+}
+
+impl Stopwatch {
+    /// One that stands. Its series are registered with the metrics recorder that is installed now.
+    #[must_use]
+    pub fn new() -> Self {
+        let histogram =
+            |step: Step| metrics::histogram!("talon_guard_layer_duration_seconds", "layer" => step.word());
+        let shared = Shared {
+            epoch: Instant::now(),
+            until: AtomicU64::new(0),
+            turn: AtomicU64::new(0),
+            histograms: STEPS.map(histogram),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Measures calls that come in within this time from now, one of [`EVERY`].
+    pub fn run_for(&self, time: Duration) {
+        let until = self.shared.epoch.elapsed().saturating_add(time).as_nanos();
+        self.shared.until.store(u64::try_from(until).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Whether the call that comes in is to be measured.
+    fn takes(&self) -> bool {
+        let until = self.shared.until.load(Ordering::Relaxed);
+        until > 0
+            && self.shared.turn.fetch_add(1, Ordering::Relaxed).is_multiple_of(EVERY)
+            && self.shared.epoch.elapsed() < Duration::from_nanos(until)
+    }
+
+    /// A layer whose time is measured.
+    pub fn layer<L>(&self, step: Step, layer: L) -> TimedLayer<L> {
+        TimedLayer { layer, step, watch: self.clone() }
+    }
+
+    /// The same for what the stack stands around.
+    pub fn service<S>(&self, step: Step, inner: S) -> Timed<S> {
+        Timed { inner, step, watch: self.clone() }
+    }
+
+    fn account(&self, laps: &Laps) {
+        for (step, time) in laps.own_times() {
+            self.shared.histograms[step.place()].record(time);
+        }
+    }
+}
+
+impl Default for Stopwatch {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Makes [`Timed`] services of what another layer makes.
+#[derive(Clone)]
+pub struct TimedLayer<L> {
+    layer: L,
+    step: Step,
+    watch: Stopwatch,
+}
+
+impl<S, L: Layer<S>> Layer<S> for TimedLayer<L> {
+    type Service = Timed<L::Service>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        self.watch.service(self.step, self.layer.layer(inner))
+    }
+}
+
+/// Marks when calls come and go: see the [module](self).
+#[derive(Clone)]
+pub struct Timed<S> {
+    inner: S,
+    step: Step,
+    watch: Stopwatch,
+}
+
+impl<S: Service<Call>> Service<Call> for Timed<S> {
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = TimedFuture<S::Future>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, mut call: Call) -> Self::Future {
+        let begins = self.step == Step::Trace && self.watch.takes();
+        if begins {
+            call.laps = Some(Handed::new(Arc::new(Laps::new())));
+        }
+        let laps = call.laps.clone();
+        if let Some(laps) = &laps {
+            laps.down(self.step);
+        }
+        let watch = begins.then(|| self.watch.clone());
+        TimedFuture { future: self.inner.call(call), laps, step: self.step, watch }
+    }
+}
+
+pin_project! {
+    /// The answer to one call.
+    pub struct TimedFuture<F> {
+        #[pin]
+        future: F,
+        laps: Option<Handed<Laps>>,
+        step: Step,
+        // With the outermost alone, which adds up.
+        watch: Option<Stopwatch>,
+    }
+}
+
+impl<F: Future> Future for TimedFuture<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let result = ready!(this.future.poll(cx));
+        if let Some(laps) = this.laps {
+            laps.up(*this.step);
+            if let Some(watch) = this.watch {
+                watch.account(laps);
+            }
+        }
+        Poll::Ready(result)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use tower::{ServiceBuilder, ServiceExt as _, service_fn};
+
+    use super::*;
+    use crate::call::Origin;
+
+    fn laps(marks: &[(Step, u64, u64)]) -> Laps {
+        let laps = Laps::new();
+        for (step, down, up) in marks {
+            laps.marks[step.place()].0.store(*down, Ordering::Relaxed);
+            laps.marks[step.place()].1.store(*up, Ordering::Relaxed);
+        }
+        laps
+    }
+
+    #[test]
+    fn a_layers_own_time_is_without_what_is_below_it() {
+        // Without taint, as a host may leave it out; truncate gave up what was below it.
+        let laps = laps(&[
+            (Step::Trace, 1, 100),
+            (Step::Wrap, 11, 95),
+            (Step::Truncate, 20, 90),
+            (Step::Sanitize, 30, 0),
+        ]);
+        let times: Vec<(&str, u128)> =
+            laps.own_times().map(|(step, time)| (step.word(), time.as_nanos())).collect();
+        assert_eq!(times, [("trace", 15), ("wrap", 14), ("truncate", 70)]);
+    }
+
+    #[test]
+    fn the_words_are_one_for_each_place() {
+        for (place, step) in STEPS.into_iter().enumerate() {
+            assert_eq!(step.place(), place);
+        }
+    }
+
+    #[tokio::test]
+    async fn it_measures_only_while_somebody_reads_it() {
+        let watch = Stopwatch::new();
+        let stack = ServiceBuilder::new()
+            .layer(watch.layer(Step::Trace, tower_layer::Identity::new()))
+            .layer(watch.layer(Step::Wrap, tower_layer::Identity::new()))
+            .service(service_fn(|call: Call| std::future::ready(Ok::<_, Infallible>(call.laps))));
+        let call = || Call::new("c1", "hello", "greet", Origin::Model);
+        assert!(stack.clone().oneshot(call()).await.unwrap().is_none());
+        watch.run_for(Duration::from_secs(60));
+        let laps = stack.clone().oneshot(call()).await.unwrap().unwrap();
+        let timed: Vec<Step> = laps.own_times().map(|(step, _)| step).collect();
+        assert_eq!(timed, [Step::Trace, Step::Wrap]);
+        for _ in 1..EVERY {
+            assert!(stack.clone().oneshot(call()).await.unwrap().is_none());
+        }
+        assert!(stack.clone().oneshot(call()).await.unwrap().is_some());
+        watch.run_for(Duration::ZERO);
+        assert!(stack.oneshot(call()).await.unwrap().is_none());
+    }
+}

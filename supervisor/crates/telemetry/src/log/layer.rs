@@ -1,0 +1,65 @@
+//! From events to lines: an event's own fields, and those of every span around it.
+
+use std::time::SystemTime;
+
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::Context;
+use tracing_subscriber::registry::LookupSpan;
+
+use super::line::{Fields, Line, Visitor};
+use super::writer::Writer;
+
+/// Hands each event to the writer as one flat [`Line`]: a line of a call says which, whatever logs it.
+pub(crate) struct Lines {
+    writer: Writer,
+}
+
+impl Lines {
+    pub(crate) fn new(writer: Writer) -> Self {
+        Self { writer }
+    }
+}
+
+impl<S> Layer<S> for Lines
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+{
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, ctx: Context<'_, S>) {
+        let mut visitor = Visitor::default();
+        attributes.record(&mut visitor);
+        if let Some(span) = ctx.span(id) {
+            span.extensions_mut().insert(visitor.fields);
+        }
+    }
+
+    fn on_record(&self, id: &Id, values: &Record<'_>, ctx: Context<'_, S>) {
+        let mut visitor = Visitor::default();
+        values.record(&mut visitor);
+        if let Some(span) = ctx.span(id)
+            && let Some(fields) = span.extensions_mut().get_mut::<Fields>()
+        {
+            fields.extend(&visitor.fields);
+        }
+    }
+
+    fn on_event(&self, event: &Event<'_>, ctx: Context<'_, S>) {
+        let mut visitor = Visitor::default();
+        event.record(&mut visitor);
+        let mut fields = Fields::default();
+        for span in ctx.event_scope(event).into_iter().flat_map(|scope| scope.from_root()) {
+            if let Some(around) = span.extensions().get::<Fields>() {
+                fields.extend(around);
+            }
+        }
+        fields.extend(&visitor.fields);
+        self.writer.line(Line {
+            at: SystemTime::now(),
+            level: *event.metadata().level(),
+            target: visitor.target.unwrap_or_else(|| event.metadata().target().to_owned()),
+            message: visitor.message,
+            fields,
+        });
+    }
+}

@@ -1,0 +1,157 @@
+//! One event and where it happened, as values: what each format writes in its own way.
+
+use std::fmt::{self, Write};
+use std::time::SystemTime;
+
+use serde_json::Value;
+use tracing::Level;
+use tracing::field::{Field, Visit};
+
+/// The longest text of a line, in bytes: more than any plugin may log at once by default, and little enough that no line
+/// fills the queue. What is longer is cut, with a `…`.
+const MAX_TEXT_BYTES: usize = 32 << 10;
+/// Fields of a line: several times what any line of ours has. More are left out, and `fields_left_out` says how many.
+const MAX_FIELDS: usize = 64;
+/// What a field takes in memory beside its text, roughly.
+const FIELD_BYTES: usize = 64;
+
+/// How many fields a line had that are not in it.
+const LEFT_OUT: &str = "fields_left_out";
+
+/// One line of the log.
+#[derive(Debug)]
+pub(crate) struct Line {
+    pub(crate) at: SystemTime,
+    pub(crate) level: Level,
+    pub(crate) target: String,
+    pub(crate) message: String,
+    pub(crate) fields: Fields,
+}
+
+impl Line {
+    /// What it takes in memory, roughly.
+    pub(crate) fn bytes(&self) -> usize {
+        self.message.len() + self.target.len() + self.fields.bytes()
+    }
+
+    /// A line of the log about itself.
+    pub(crate) fn own(level: Level, message: String) -> Self {
+        let target = "talon_telemetry".to_owned();
+        Self { at: SystemTime::now(), level, target, message, fields: Fields::default() }
+    }
+}
+
+/// Fields by name, in the order in which they came. The last value of a name stands.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Fields {
+    by_name: Vec<(&'static str, Value)>,
+    left_out: u64,
+}
+
+impl Fields {
+    pub(crate) fn set(&mut self, name: &'static str, value: Value) {
+        let full = self.by_name.len() >= MAX_FIELDS;
+        match self.by_name.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, known)) => *known = value,
+            None if full => self.left_out += 1,
+            None => self.by_name.push((name, value)),
+        }
+    }
+
+    /// Takes up those of a span that lies further inside.
+    pub(crate) fn extend(&mut self, inner: &Self) {
+        for (name, value) in &inner.by_name {
+            self.set(name, value.clone());
+        }
+        self.left_out += inner.left_out;
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, Value)> {
+        let left_out = (self.left_out > 0).then(|| (LEFT_OUT, Value::from(self.left_out)));
+        self.by_name.iter().cloned().chain(left_out)
+    }
+
+    fn bytes(&self) -> usize {
+        let text = |value: &Value| value.as_str().map_or(0, str::len);
+        self.by_name.iter().map(|(name, value)| FIELD_BYTES + name.len() + text(value)).sum()
+    }
+}
+
+/// Reads an event's fields, its message and what the `log` crate's records say of themselves.
+#[derive(Default)]
+pub(crate) struct Visitor {
+    pub(crate) fields: Fields,
+    pub(crate) message: String,
+    /// Where a record of the `log` crate comes from: all of them have the same target otherwise.
+    pub(crate) target: Option<String>,
+}
+
+impl Visitor {
+    fn text(&mut self, field: &Field, text: String) {
+        match field.name() {
+            "message" => self.message = text,
+            "log.target" => self.target = Some(text),
+            // Module, file and line, which nothing else in the log has.
+            name if name.starts_with("log.") => {}
+            name => self.fields.set(name, text.into()),
+        }
+    }
+
+    fn value(&mut self, field: &Field, value: impl Into<Value>) {
+        if !field.name().starts_with("log.") {
+            self.fields.set(field.name(), value.into());
+        }
+    }
+}
+
+impl Visit for Visitor {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        let mut text = Cut::default();
+        // Its only error is that the text is full.
+        let _ = write!(text, "{value:?}");
+        self.text(field, text.0);
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        let mut text = Cut::default();
+        let _ = text.write_str(value);
+        self.text(field, text.0);
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.value(field, value);
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.value(field, value);
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.value(field, value);
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.value(field, value);
+    }
+}
+
+/// A text that stops growing at its limit, so that whatever is logged is never built whole.
+#[derive(Default)]
+struct Cut(String);
+
+impl Write for Cut {
+    fn write_str(&mut self, piece: &str) -> fmt::Result {
+        let room = MAX_TEXT_BYTES.saturating_sub(self.0.len());
+        if piece.len() <= room {
+            self.0.push_str(piece);
+            return Ok(());
+        }
+        self.0.push_str(&piece[..piece.floor_char_boundary(room)]);
+        self.0.push('…');
+        Err(fmt::Error)
+    }
+}
+
+#[cfg(test)]
+#[path = "line_tests.rs"]
+mod tests;

@@ -1,0 +1,158 @@
+//! A bounded queue in front of whoever takes the log, and the thread between them.
+
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tracing_subscriber::fmt::MakeWriter;
+
+use super::line::Line;
+use super::outlet::Outlet;
+
+/// How much may wait: seconds of a busy log, and nothing beside the rest of the process. Above it lines are dropped
+/// and counted.
+pub(crate) const MAX_QUEUED_BYTES: usize = 4 << 20;
+/// How long the end of the process waits for an outlet that does not take what is left.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Counted for the process: there is one log.
+static DROPPED: AtomicU64 = AtomicU64::new(0);
+
+/// How many lines of this process's log were dropped, because they came faster than they were taken.
+#[must_use]
+pub fn dropped() -> u64 {
+    DROPPED.load(Ordering::Relaxed)
+}
+
+/// Hands lines to the writing thread.
+#[derive(Clone)]
+pub(crate) struct Writer {
+    queue: Arc<Queue>,
+}
+
+/// Flushes the log when it is dropped.
+#[must_use = "what is still queued is lost without it"]
+pub(crate) struct Flush {
+    queue: Arc<Queue>,
+}
+
+/// What the writing thread does next.
+pub(crate) enum Entry {
+    /// A line of text, as the subscriber has formatted it.
+    Text(Vec<u8>),
+    /// A line as values.
+    Line(Box<Line>),
+    /// Word of lines that were dropped.
+    Dropped(u64),
+}
+
+#[derive(Default)]
+struct Queue {
+    state: Mutex<State>,
+    more: Condvar,
+    idle: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    entries: VecDeque<(usize, Entry)>,
+    bytes: usize,
+    dropped: u64,
+    writing: bool,
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic elsewhere must not take the log along.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, bytes: usize, entry: impl FnOnce() -> Entry) {
+        let mut state = self.lock();
+        if state.bytes + bytes > MAX_QUEUED_BYTES {
+            state.dropped += 1;
+            DROPPED.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        state.bytes += bytes;
+        state.entries.push_back((bytes, entry()));
+        drop(state);
+        self.more.notify_one();
+    }
+
+    /// The next line, or word of those that were dropped once there is room again.
+    fn next(&self) -> Entry {
+        let mut state = self.lock();
+        state.writing = false;
+        loop {
+            if let Some((bytes, entry)) = state.entries.pop_front() {
+                state.bytes -= bytes;
+                state.writing = true;
+                return entry;
+            }
+            if state.dropped > 0 {
+                state.writing = true;
+                return Entry::Dropped(std::mem::take(&mut state.dropped));
+            }
+            self.idle.notify_all();
+            state = self.more.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn flush(&self, timeout: Duration) {
+        let state = self.lock();
+        let busy = |state: &mut State| state.writing || !state.entries.is_empty() || state.dropped > 0;
+        // What is not taken in time is lost: the end of the process is worth more.
+        let _ = self.idle.wait_timeout_while(state, timeout, busy);
+    }
+}
+
+/// Starts the thread that writes.
+pub(crate) fn start(mut outlet: Outlet) -> io::Result<(Writer, Flush)> {
+    let queue = Arc::new(Queue::default());
+    let thread = Arc::clone(&queue);
+    std::thread::Builder::new().name("talon-log".to_owned()).spawn(move || {
+        loop {
+            outlet.write(thread.next());
+        }
+    })?;
+    Ok((Writer { queue: Arc::clone(&queue) }, Flush { queue }))
+}
+
+impl Writer {
+    pub(crate) fn line(&self, line: Line) {
+        self.queue.push(line.bytes(), || Entry::Line(Box::new(line)));
+    }
+}
+
+impl Drop for Flush {
+    fn drop(&mut self) {
+        self.queue.flush(FLUSH_TIMEOUT);
+    }
+}
+
+impl Write for &Writer {
+    /// The subscriber writes an event's whole line at once.
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.queue.push(line.len(), || Entry::Text(line.to_vec()));
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Writer {
+    type Writer = &'a Writer;
+
+    fn make_writer(&'a self) -> Self::Writer {
+        self
+    }
+}
+
+#[cfg(test)]
+#[path = "writer_tests.rs"]
+mod tests;

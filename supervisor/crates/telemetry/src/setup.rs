@@ -1,0 +1,115 @@
+//! The start and end of a process's log and traces.
+
+use std::sync::OnceLock;
+
+use tracing_subscriber::fmt::time::SystemTime;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer, Registry, reload};
+
+use crate::log::{self, BadFilter, Flush, Format, Lines, Outlet, Writer};
+use crate::traces::{self, Traces};
+
+/// What is wanted.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// How lines look, and where they go.
+    pub format: Format,
+    /// What is logged, unless [`FILTER_VARIABLE`](log::FILTER_VARIABLE) says something else.
+    pub level: String,
+    /// Whether text is coloured.
+    pub color: bool,
+    /// Where traces of calls go, if anywhere.
+    pub traces: Option<Traces>,
+}
+
+/// Why the log cannot begin.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TelemetryError {
+    /// The filter does not parse.
+    #[error(transparent)]
+    Filter(#[from] BadFilter),
+    /// The writing thread, or the socket it writes to, could not be had.
+    #[error(
+        "cannot start the log: {0}; see whether a limit of processes or files (ulimit -u, -n) is reached"
+    )]
+    Thread(std::io::Error),
+    /// What traces need could not be had.
+    #[error("cannot start the traces: {0}; see whether a limit of files (ulimit -n) is reached")]
+    Traces(std::io::Error),
+    /// A log is set up already.
+    #[error("the log is set up twice in one process")]
+    Twice,
+}
+
+/// What was logged before this is dropped is written before that returns, if whoever takes it does within a second, and
+/// what was traced is sent, if the collector takes it within two.
+#[must_use = "what is still queued is lost without it"]
+pub struct Guard {
+    // Before the log, which says what becomes of it.
+    _traces: Option<traces::Flush>,
+    _log: Flush,
+}
+
+/// The log of this process while it runs.
+#[derive(Clone)]
+pub struct Handle {
+    filter: reload::Handle<EnvFilter, Registry>,
+}
+
+static HANDLE: OnceLock<Handle> = OnceLock::new();
+
+/// The log of this process, once [`init`] has begun it.
+#[must_use]
+pub fn handle() -> Option<&'static Handle> {
+    HANDLE.get()
+}
+
+impl Handle {
+    /// Logs by another `log.level` from now on. [`FILTER_VARIABLE`](log::FILTER_VARIABLE) still wins over it.
+    ///
+    /// # Errors
+    /// The filter does not parse; the one in force stays.
+    pub fn set_level(&self, configured: &str) -> Result<(), TelemetryError> {
+        let filter = log::filter(configured)?;
+        // It fails when the subscriber is gone, which the global one never is.
+        let _ = self.filter.reload(filter);
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for Handle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Handle").finish_non_exhaustive()
+    }
+}
+
+/// Starts the log of this process, and its traces if there is somewhere for them to go.
+///
+/// # Errors
+/// [`TelemetryError`]; nothing is set up then.
+pub fn init(settings: &Settings) -> Result<Guard, TelemetryError> {
+    let (filter, handle) = reload::Layer::new(log::filter(&settings.level)?);
+    let outlet = Outlet::of(settings.format, settings.color).map_err(TelemetryError::Thread)?;
+    let (writer, flush) = log::start(outlet).map_err(TelemetryError::Thread)?;
+    let lines = lines(settings, writer).with_filter(filter);
+    let traced = settings.traces.as_ref().map(traces::layer).transpose().map_err(TelemetryError::Traces)?;
+    let (spans, traces) = traced.unzip();
+    tracing_subscriber::registry().with(lines).with(spans).try_init().map_err(|_| TelemetryError::Twice)?;
+    let _ = HANDLE.set(Handle { filter: handle });
+    Ok(Guard { _traces: traces, _log: flush })
+}
+
+fn lines(settings: &Settings, writer: Writer) -> Box<dyn Layer<Registry> + Send + Sync> {
+    match settings.format {
+        Format::Text => tracing_subscriber::fmt::layer()
+            .with_timer(SystemTime)
+            .with_ansi(settings.color)
+            .with_writer(writer)
+            // It would report its own write errors with eprintln!, which panics when stderr is closed.
+            .log_internal_errors(false)
+            .boxed(),
+        Format::Json | Format::Journald => Lines::new(writer).boxed(),
+    }
+}

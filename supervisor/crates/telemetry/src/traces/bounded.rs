@@ -1,0 +1,84 @@
+//! Counts what is dropped, which the SDK's own batches keep to themselves.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use opentelemetry::Context;
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::error::OTelSdkResult;
+use opentelemetry_sdk::trace::{Span, SpanData, SpanProcessor};
+
+use super::MAX_QUEUED_SPANS;
+
+/// Counted for the process: it exports to one collector.
+static DROPPED: AtomicU64 = AtomicU64::new(0);
+
+pub(super) fn dropped() -> u64 {
+    DROPPED.load(Ordering::Relaxed)
+}
+
+pub(super) fn drop_spans(count: u64) {
+    DROPPED.fetch_add(count, Ordering::Relaxed);
+}
+
+/// How many spans wait.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Waiting(Arc<AtomicUsize>);
+
+impl Waiting {
+    /// Whether there was room for one more.
+    fn enter(&self) -> bool {
+        let entered = self.0.fetch_add(1, Ordering::Relaxed) < MAX_QUEUED_SPANS;
+        if !entered {
+            self.leave(1);
+        }
+        entered
+    }
+
+    pub(super) fn leave(&self, count: usize) {
+        self.0.fetch_sub(count, Ordering::Relaxed);
+    }
+}
+
+/// Lets no more spans into the batches than these have room for, so that every span is counted: here, or by the exporter.
+#[derive(Debug)]
+pub(super) struct Bounded<P> {
+    batches: P,
+    waiting: Waiting,
+}
+
+impl<P> Bounded<P> {
+    pub(super) fn new(batches: P, waiting: Waiting) -> Self {
+        Self { batches, waiting }
+    }
+}
+
+impl<P: SpanProcessor> SpanProcessor for Bounded<P> {
+    fn on_start(&self, span: &mut Span, context: &Context) {
+        self.batches.on_start(span, context);
+    }
+
+    fn on_end(&self, span: SpanData) {
+        if !span.span_context.is_sampled() {
+            return;
+        }
+        if self.waiting.enter() {
+            self.batches.on_end(span);
+        } else {
+            drop_spans(1);
+        }
+    }
+
+    fn force_flush(&self) -> OTelSdkResult {
+        self.batches.force_flush()
+    }
+
+    fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
+        self.batches.shutdown_with_timeout(timeout)
+    }
+
+    fn set_resource(&mut self, resource: &Resource) {
+        self.batches.set_resource(resource);
+    }
+}

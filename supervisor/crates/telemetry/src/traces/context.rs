@@ -1,0 +1,116 @@
+//! Where a call stands in a trace, as [W3C Trace Context](https://www.w3.org/TR/trace-context/) says it in headers.
+
+use std::str::FromStr;
+use std::sync::atomic::Ordering;
+
+use http::HeaderMap;
+use opentelemetry::Context;
+use opentelemetry::trace::{SpanContext, SpanId, TraceContextExt, TraceFlags, TraceId, TraceState};
+use tracing::Span;
+use tracing_opentelemetry::OpenTelemetrySpanExt;
+
+use super::ON;
+
+const TRACE_PARENT: &str = "traceparent";
+const TRACE_STATE: &str = "tracestate";
+
+/// The length of a `traceparent` of version 00: `00-`, 32 digits, `-`, 16 digits, `-`, 2 digits.
+const PARENT_BYTES: usize = 55;
+/// The longest `tracestate` that is handed on, in bytes: what the standard asks everybody to. A longer one is left out,
+/// and the trace goes on without it.
+const MAX_STATE_BYTES: usize = 512;
+
+/// What ties one call to a trace: how its spans begin, and what its plugin is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallTrace {
+    incoming: Option<SpanContext>,
+}
+
+impl CallTrace {
+    /// What the headers of a call say. `None`: neither did the call come with a trace, nor is it traced here. Headers that
+    /// are not as the standard has them count as none.
+    #[must_use]
+    pub fn of_headers(headers: &HeaderMap) -> Option<Self> {
+        let incoming = parse(headers);
+        (incoming.is_some() || ON.load(Ordering::Relaxed)).then_some(Self { incoming })
+    }
+
+    /// Lets the span of the call go on where its caller is. Nothing happens where traces are not exported.
+    pub fn begin(&self, call: &Span) {
+        if let Some(incoming) = &self.incoming {
+            // An error says that the span is not exported.
+            let _ = call.set_parent(Context::new().with_remote_span_context(incoming.clone()));
+        }
+    }
+
+    /// The headers by which whoever is asked within this span goes on with the trace: as they came, where traces are not
+    /// exported.
+    #[must_use]
+    pub fn onward(&self, request: &Span) -> Vec<(&'static str, String)> {
+        let context = request.context();
+        let own = Some(context.span().span_context().clone()).filter(SpanContext::is_valid);
+        own.as_ref().or(self.incoming.as_ref()).map(headers).unwrap_or_default()
+    }
+}
+
+fn headers(context: &SpanContext) -> Vec<(&'static str, String)> {
+    let parent =
+        format!("00-{}-{}-{:02x}", context.trace_id(), context.span_id(), context.trace_flags().to_u8());
+    let state = Some(context.trace_state().header()).filter(|state| !state.is_empty());
+    [(TRACE_PARENT, parent)].into_iter().chain(state.map(|state| (TRACE_STATE, state))).collect()
+}
+
+fn parse(headers: &HeaderMap) -> Option<SpanContext> {
+    let mut parents = headers.get_all(TRACE_PARENT).iter();
+    let parent = parents.next()?.to_str().ok()?;
+    // Two of them: nobody knows which is meant.
+    if parents.next().is_some() {
+        return None;
+    }
+    let (trace, span, flags) = parent_fields(parent)?;
+    Some(SpanContext::new(trace, span, flags, true, state(headers).unwrap_or_default()))
+}
+
+/// `version-trace-span-flags`. A later version may have more behind it; what we know of it goes on as version 00.
+fn parent_fields(text: &str) -> Option<(TraceId, SpanId, TraceFlags)> {
+    let (version, rest) = text.split_at_checked(2)?;
+    let version = digits(version, 2)?;
+    match text.len() {
+        PARENT_BYTES => {}
+        _ if version > 0 && text.as_bytes().get(PARENT_BYTES) == Some(&b'-') => {}
+        _ => return None,
+    }
+    let mut fields = rest.strip_prefix('-')?.splitn(4, '-');
+    let (trace, span, flags) = (fields.next()?, fields.next()?, fields.next()?);
+    let trace = TraceId::from(digits(trace, 32)?);
+    let span = SpanId::from(u64::try_from(digits(span, 16)?).ok()?);
+    // Flags of two digits, even where a later version goes on behind them.
+    let flags = TraceFlags::new(u8::try_from(digits(flags, 2)?).ok()?);
+    (version != 0xff && trace != TraceId::INVALID && span != SpanId::INVALID).then_some((trace, span, flags))
+}
+
+/// So many hexadecimal digits, without capitals.
+fn digits(text: &str, count: usize) -> Option<u128> {
+    let good = text.len() == count && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    good.then(|| u128::from_str_radix(text, 16).ok()).flatten()
+}
+
+fn state(headers: &HeaderMap) -> Option<TraceState> {
+    let mut whole = String::new();
+    for header in headers.get_all(TRACE_STATE) {
+        let piece = header.to_str().ok()?;
+        if whole.len() + ",".len() + piece.len() > MAX_STATE_BYTES {
+            return None;
+        }
+        if !whole.is_empty() {
+            whole.push(',');
+        }
+        whole.push_str(piece);
+    }
+    // White space around members is the list's; within one there are spaces alone.
+    TraceState::from_str(&whole).ok().filter(|state| !state.header().contains('\t'))
+}
+
+#[cfg(test)]
+#[path = "context_tests.rs"]
+mod tests;

@@ -1,0 +1,154 @@
+//! OTLP over gRPC, to a unix socket or a port of this machine.
+
+use std::future::{Future, ready};
+use std::io;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use hyper_util::rt::TokioIo;
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::collector::trace::v1::trace_service_client::TraceServiceClient;
+use opentelemetry_proto::transform::common::tonic::ResourceAttributesWithSchema;
+use opentelemetry_proto::transform::trace::tonic::group_spans_by_resource_and_scope;
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
+use opentelemetry_sdk::trace::{SpanData, SpanExporter};
+use talon_sanitize::Raw;
+use tokio::net::{TcpStream, UnixStream};
+use tokio::runtime::Runtime;
+use tonic::Status;
+use tonic::transport::{Channel, Uri};
+
+use super::attributes::told;
+use super::bounded::{Waiting, drop_spans};
+use super::endpoint::Endpoint;
+
+/// How long a collector may take for one batch, the way to it included. Meanwhile the next spans wait in their queue.
+const EXPORT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The largest answer of a collector: a few numbers and a sentence.
+const MAX_ANSWER_BYTES: usize = 64 << 10;
+/// How often it is said that a collector does not take traces.
+const COMPLAINT_INTERVAL: Duration = Duration::from_secs(60);
+/// How much of a collector's sentence is said.
+const MAX_SAID_BYTES: usize = 200;
+
+/// Sends batches, one after the other.
+#[derive(Debug)]
+pub(super) struct Otlp {
+    endpoint: Endpoint,
+    waiting: Waiting,
+    resource: ResourceAttributesWithSchema,
+    /// The thread of the batches has no runtime of its own, and the supervisor's would have to be there first.
+    runtime: Runtime,
+    complained: Mutex<Complained>,
+}
+
+#[derive(Debug, Default)]
+struct Complained {
+    at: Option<Instant>,
+    lost: u64,
+}
+
+impl Otlp {
+    pub(super) fn new(endpoint: Endpoint, waiting: Waiting) -> io::Result<Self> {
+        Ok(Self {
+            endpoint,
+            waiting,
+            resource: ResourceAttributesWithSchema::default(),
+            runtime: tokio::runtime::Builder::new_current_thread().enable_all().build()?,
+            complained: Mutex::default(),
+        })
+    }
+
+    /// How many of them the collector did not want.
+    async fn send(&self, batch: Vec<SpanData>) -> Result<u64, Status> {
+        // A connection each: there is one batch a second, and no state of a broken one to mind.
+        let channel = self.connect().await.map_err(|error| Status::unavailable(innermost(&error)))?;
+        let mut client = TraceServiceClient::new(channel).max_decoding_message_size(MAX_ANSWER_BYTES);
+        let resource_spans = group_spans_by_resource_and_scope(batch, &self.resource);
+        let answer = client.export(ExportTraceServiceRequest { resource_spans }).await?.into_inner();
+        let rejected = answer.partial_success.map_or(0, |partial| partial.rejected_spans);
+        Ok(u64::try_from(rejected).unwrap_or(0))
+    }
+
+    async fn connect(&self) -> Result<Channel, tonic::transport::Error> {
+        // Only a header to the collector: the connector knows where to go.
+        let origin = Channel::builder(Uri::from_static("http://localhost"));
+        match self.endpoint.clone() {
+            Endpoint::Unix(path) => {
+                let dial = tower::service_fn(move |_| {
+                    let path = path.clone();
+                    async move { UnixStream::connect(path).await.map(TokioIo::new) }
+                });
+                origin.connect_with_connector(dial).await
+            }
+            Endpoint::Loopback(address) => {
+                let dial =
+                    tower::service_fn(
+                        move |_| async move { TcpStream::connect(address).await.map(TokioIo::new) },
+                    );
+                origin.connect_with_connector(dial).await
+            }
+        }
+    }
+
+    /// Says that spans were lost, at most once in [`COMPLAINT_INTERVAL`].
+    fn complain(&self, lost: u64, why: &str) {
+        drop_spans(lost);
+        let mut complained = self.complained.lock().unwrap_or_else(PoisonError::into_inner);
+        complained.lost += lost;
+        if complained.at.is_none_or(|at| at.elapsed() >= COMPLAINT_INTERVAL) {
+            complained.at = Some(Instant::now());
+            let spans = std::mem::take(&mut complained.lost);
+            let (endpoint, why) = (&self.endpoint, Raw::from(why).line_within(MAX_SAID_BYTES));
+            tracing::warn!(
+                spans,
+                %endpoint,
+                "traces are lost: {why}; see whether the collector listens there (traces.endpoint)"
+            );
+        }
+    }
+}
+
+impl SpanExporter for Otlp {
+    /// Called on the batches' own thread, which has nothing else to do meanwhile.
+    fn export(&self, batch: Vec<SpanData>) -> impl Future<Output = OTelSdkResult> + Send {
+        self.waiting.leave(batch.len());
+        let count = batch.len() as u64;
+        let batch = batch.into_iter().map(told).collect();
+        let sent =
+            self.runtime.block_on(async { tokio::time::timeout(EXPORT_TIMEOUT, self.send(batch)).await });
+        ready(match sent {
+            Ok(Ok(0)) => Ok(()),
+            Ok(Ok(rejected)) => {
+                self.complain(rejected.min(count), "the collector rejects them");
+                Ok(())
+            }
+            Ok(Err(status)) => {
+                self.complain(count, &format!("{:?}: {}", status.code(), status.message()));
+                Err(OTelSdkError::InternalFailure("not sent".to_owned()))
+            }
+            Err(_) => {
+                self.complain(count, "the collector does not answer in time");
+                Err(OTelSdkError::Timeout(EXPORT_TIMEOUT))
+            }
+        })
+    }
+
+    fn set_resource(&mut self, resource: &Resource) {
+        self.resource = resource.into();
+    }
+}
+
+/// "Connection refused" and not "transport error".
+fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut error = error;
+    while let Some(source) = error.source() {
+        error = source;
+    }
+    error.to_string()
+}
+
+#[cfg(test)]
+#[path = "exporter_tests.rs"]
+mod tests;
