@@ -2,8 +2,9 @@
 
 /// It worked; for a call: the tool answered.
 pub const OK: u8 = 0;
-/// The tool answered with an error, which is its answer; `talon doctor` found something missing; `talon guard check` made
-/// something inert; `talon import` refused a record; a check of `talon conformance` failed.
+/// The tool answered with an error, which is its answer; `talon doctor` found something missing; `talon status --check` found
+/// something that needs attention; `talon guard check` made something inert; `talon import` refused a record; a check of
+/// `talon conformance` failed; `talon audit verify` found the log broken.
 pub const TOOL_ERROR: u8 = 1;
 /// The command line itself was wrong. 2 is also what clap uses.
 pub const USAGE: u8 = 2;
@@ -29,8 +30,9 @@ pub const TABLE: &[(u8, &str)] = &[
     (OK, "it worked; for a call: the tool answered"),
     (
         TOOL_ERROR,
-        "the tool answered with an error; `doctor` found something missing; `guard check` made something inert; `import` \
-         refused a record; a check of `conformance` failed",
+        "the tool answered with an error; `doctor` found something missing, `status --check` something that needs attention; \
+         `guard check` made something inert; `import` refused a record; a check of `conformance` failed; `audit verify` found the \
+         log broken",
     ),
     (USAGE, "the command line is wrong"),
     (

@@ -34,7 +34,16 @@ fn stderr_of(command: &mut Command, code: i32) -> String {
 #[test]
 fn without_a_supervisor_every_client_verb_says_how_to_start_one() {
     let home = tempfile::tempdir().unwrap();
-    for verb in ["status", "call hello.greet", "plugin list", "plugin show x", "plugin start x", "events"] {
+    for verb in [
+        "status",
+        "call hello.greet",
+        "plugin list",
+        "plugin show x",
+        "plugin start x",
+        "events",
+        "events --follow",
+        "top --once",
+    ] {
         let stderr = stderr_of(talon(home.path()).args(verb.split(' ')), 5);
         assert!(stderr.contains("no supervisor at") && stderr.contains("talon serve"), "{verb}: {stderr}");
     }
@@ -209,6 +218,8 @@ fn help_is_as_written() {
         "plugin",
         "plugin logs",
         "events",
+        "status",
+        "top",
         "config",
         "doctor",
         "guard check",

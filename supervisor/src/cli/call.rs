@@ -5,8 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
-use talon_proto::host::{ExecuteRequest, ExecuteResponse, execute_update};
-use tonic::Status;
+use talon_proto::host::{ExecuteRequest, Progress};
 
 use super::arguments::{Arguments, key_value};
 use super::client::Client;
@@ -88,32 +87,19 @@ impl CallArgs {
             context: self.context.into_iter().collect(),
             for_model: false,
         };
-        let mut client = Client::connect(global).await?;
+        let client = Client::connect(global).await?;
         // Progress is for people who look on.
         let watched = !out.is_json() && std::io::stderr().is_terminal();
-        let response = if watched {
-            follow(&mut client, request).await
-        } else {
-            client.host.execute(request).await.map(tonic::Response::into_inner)
+        let mut shown = Following::new();
+        let mut show = |progress: &Progress| shown.show(progress);
+        let response = match watched {
+            true => client.lasting.execute_watched(request, Some(&mut show)).await,
+            false => client.lasting.execute(request).await,
         };
-        let response = response.map_err(|status| client.failure(&status))?;
+        drop(shown);
+        let response = response.map_err(|error| client.call_failure(&error))?;
         Ok(answer::print(&response, self.raw, out))
     }
-}
-
-/// The call, with its progress on stderr until it is answered.
-async fn follow(client: &mut Client, request: ExecuteRequest) -> Result<ExecuteResponse, Status> {
-    let mut updates = client.host.execute_streaming(request).await?.into_inner();
-    let mut shown = Following::new();
-    while let Some(update) = updates.message().await? {
-        match update.kind {
-            Some(execute_update::Kind::Progress(progress)) => shown.show(&progress),
-            Some(execute_update::Kind::Done(answer)) => return Ok(answer),
-            // A later supervisor may tell more.
-            None => {}
-        }
-    }
-    Err(Status::internal("the supervisor ended the call without an answer"))
 }
 
 #[cfg(test)]

@@ -3,27 +3,22 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use hyper_util::rt::TokioIo;
+use talon_client::{CallError, Known, dial, is_nobody};
 use talon_listen::Stranger;
 use talon_proto::host::host_client::HostClient;
 use tokio::net::UnixStream;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Channel;
 use tonic::{Code, Status};
 
 use super::failure::Failure;
 use super::{Global, socket};
 use crate::exit;
-use crate::host::{FRAME_BYTES, WINDOW_BYTES, path::ShortPath};
-
-/// The longest answer a client takes. Answers are bounded by the supervisor's configuration; this is only a
-/// backstop against a configuration of gigabytes.
-const MAX_ANSWER_BYTES: usize = 256 << 20;
 
 /// A connected client and where it is connected to.
 pub(super) struct Client {
     pub(super) host: HostClient<Channel>,
-    channel: Channel,
-    path: PathBuf,
+    /// The one that comes through a restart of the supervisor.
+    pub(super) lasting: talon_client::Client,
 }
 
 impl Client {
@@ -49,7 +44,7 @@ impl Client {
     }
 
     async fn over(first: UnixStream, path: PathBuf) -> Result<Self, Failure> {
-        let channel = channel(first, Some(path.clone())).await.map_err(|error| {
+        let lasting = talon_client::Client::over(first, path.clone()).await.map_err(|error| {
             Failure::new(
                 exit::UNREACHABLE,
                 format!(
@@ -60,61 +55,39 @@ impl Client {
                 ),
             )
         })?;
-        let host = HostClient::new(channel.clone()).max_decoding_message_size(MAX_ANSWER_BYTES);
-        Ok(Self { host, channel, path })
+        Ok(Self { host: lasting.host(), lasting })
     }
 
     /// The same connection, for another service than the host's own.
     pub(super) fn channel(&self) -> Channel {
-        self.channel.clone()
+        self.lasting.channel()
     }
 
     /// The socket it is connected to.
     pub(super) fn path(&self) -> &Path {
-        &self.path
+        self.lasting.path()
+    }
+
+    /// What it means that a call was not answered, with what is known of it.
+    pub(super) fn call_failure(&self, error: &CallError) -> Failure {
+        let failure = self.failure(&error.status);
+        match error.known {
+            Known::Answered => failure,
+            Known::NotBegun => Failure::new(failure.code(), format!("{failure}; the call was not begun")),
+            Known::Unknown => Failure::new(
+                failure.code(),
+                format!(
+                    "{failure}; whether the call took effect is not known, and its action is not declared read_only: look \
+                     before you repeat it"
+                ),
+            ),
+        }
     }
 
     /// What a gRPC error of this supervisor means.
     pub(super) fn failure(&self, status: &Status) -> Failure {
-        from_status(&self.path, status)
+        from_status(self.path(), status)
     }
-}
-
-/// A channel over a connection that is there already. When that ends, it is made again if there is a path to it.
-pub(super) async fn channel(
-    first: UnixStream,
-    again: Option<PathBuf>,
-) -> Result<Channel, tonic::transport::Error> {
-    let mut first = Some(first);
-    let connector = tower::service_fn(move |_| {
-        let (first, again) = (first.take(), again.clone());
-        async move {
-            let stream = match (first, again) {
-                (Some(stream), _) => stream,
-                (None, Some(path)) => dial(&path).await?,
-                (None, None) => return Err(io::ErrorKind::NotConnected.into()),
-            };
-            Ok::<_, io::Error>(TokioIo::new(stream))
-        }
-    });
-    Endpoint::from_static("http://talon.invalid")
-        .initial_stream_window_size(WINDOW_BYTES)
-        .initial_connection_window_size(WINDOW_BYTES)
-        .max_frame_size(FRAME_BYTES)
-        .connect_with_connector(connector)
-        .await
-}
-
-/// Whether nobody is at a socket, which may never have been there or be a dead supervisor's.
-fn is_nobody(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
-}
-
-async fn dial(path: &Path) -> io::Result<UnixStream> {
-    let short = ShortPath::of_file(path)?;
-    let stream = UnixStream::connect(short.as_path()).await?;
-    talon_listen::trusted(&stream, path)?;
-    Ok(stream)
 }
 
 fn unreachable(path: &Path, error: &io::Error) -> Failure {

@@ -27,7 +27,7 @@ use super::tried::{self, Tried};
 use super::{Global, arguments};
 use crate::config::Config;
 use crate::serve::kept;
-use crate::telemetry::{self, Format};
+
 use crate::{exit, state};
 
 /// The report says what there is to say. `TALON_LOG` wins over it.
@@ -125,7 +125,7 @@ impl ConformanceArgs {
             allow_calls: self.allow_calls,
         };
         let tried = Tried::load("talon conformance", global)?;
-        let _flush = telemetry::init(Format::Text, LOG_LEVEL, global.colors(&std::io::stderr()))
+        let _flush = talon_telemetry::init(&global.telemetry(LOG_LEVEL))
             .map_err(|error| Failure::usage(error.to_string()))?;
         let spec = tried::once(self.spec(&tried)?, self.config_json.as_ref());
         let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -1,30 +1,43 @@
 //! `talon events`: what happens to plugins, as it happens.
 
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
 use anstyle::AnsiColor;
 use clap::Args;
 use talon_proto::host::{Event, WatchEventsRequest};
 use talon_sanitize::inert;
+use tonic::{Code, Status};
 
 use super::client::Client;
 use super::failure::Failure;
 use super::line::Line;
 use super::output::{Out, shown};
-use super::{Global, json, show};
+use super::{Global, json, show::stamp};
 use crate::exit;
+
+/// How soon the next supervisor is looked for, at first and after many times. A restart takes a second or two.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// Print events as they happen: state changes, exits, finished calls, failed health checks.
 ///
-/// It goes on until it is interrupted or the supervisor ends. A reader that is too slow is told how many events it
-/// missed.
+/// It goes on until it is interrupted or the supervisor ends; with --follow it waits for the next supervisor and goes on
+/// with that, and an event of the kind `reconnected` stands where some may be missing. A reader that is too slow is told
+/// how many events it missed. Each supervisor counts its events from 1.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon events
   talon events --plugin hello --count 1
+  talon events --follow --output json >>events.jsonl
   talon events --output json | jq -r 'select(.kind == \"plugin_exited\") | .message'")]
 pub(super) struct EventsArgs {
     /// Only this plugin's.
     #[arg(long, value_name = "PLUGIN")]
     plugin: Option<String>,
+    /// Go on when the supervisor is restarted.
+    #[arg(short, long)]
+    follow: bool,
     /// End after so many events.
     #[arg(long, value_name = "N")]
     count: Option<u64>,
@@ -33,22 +46,77 @@ pub(super) struct EventsArgs {
 impl EventsArgs {
     pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
         let mut client = Client::connect(global).await?;
-        let request = WatchEventsRequest { plugin: self.plugin.unwrap_or_default() };
-        let response = client.host.watch_events(request).await.map_err(|status| client.failure(&status))?;
-        let mut events = response.into_inner();
+        let plugin = self.plugin.unwrap_or_default();
         let mut left = self.count.unwrap_or(u64::MAX);
-        while left > 0 && !out.is_closed() {
-            let Some(event) = events.message().await.map_err(|status| client.failure(&status))? else {
-                break;
-            };
-            if out.is_json() {
-                out.json_line(&json::event(&event));
-            } else {
-                print(&event, out);
+        loop {
+            let ended = stream(&mut client, &plugin, &mut left, out).await;
+            if left == 0 || out.is_closed() {
+                return Ok(exit::OK);
             }
-            left -= 1;
+            match ended {
+                Ok(()) if !self.follow => return Ok(exit::OK),
+                Err(status) if !self.follow || !is_away(&status) => return Err(client.failure(&status)),
+                _ => {}
+            }
+            let away = SystemTime::now();
+            client = next(client.path(), out).await?;
+            show(&reconnected(away), out);
         }
-        Ok(exit::OK)
+    }
+}
+
+/// Prints what one supervisor tells, until it ends or enough was printed.
+async fn stream(client: &mut Client, plugin: &str, left: &mut u64, out: &mut Out) -> Result<(), Status> {
+    let request = WatchEventsRequest { plugin: plugin.to_owned() };
+    let mut events = client.host.watch_events(request).await?.into_inner();
+    while *left > 0 && !out.is_closed() {
+        let Some(event) = events.message().await? else { return Ok(()) };
+        show(&event, out);
+        *left -= 1;
+    }
+    Ok(())
+}
+
+/// Whether it is the supervisor's end, and not its answer.
+fn is_away(status: &Status) -> bool {
+    matches!(status.code(), Code::Unavailable | Code::Cancelled | Code::Unknown | Code::Internal)
+}
+
+/// The next supervisor on that socket, however long it takes.
+async fn next(path: &Path, out: &mut Out) -> Result<Client, Failure> {
+    out.say(inert!("talon: the supervisor at {} ended; waiting for the next one", shown(path.display())));
+    let mut pause = FIRST_PAUSE;
+    loop {
+        match Client::connect_to(path.to_owned()).await {
+            Ok(client) => return Ok(client),
+            Err(failure) if failure.code() == exit::UNREACHABLE => {}
+            Err(failure) => return Err(failure),
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// Stands where events may be missing; nobody else sends this kind.
+fn reconnected(away: SystemTime) -> Event {
+    let now = SystemTime::now();
+    let seconds = now.duration_since(away).unwrap_or_default().as_secs_f64();
+    let unix_ms = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    Event {
+        unix_ms: u64::try_from(unix_ms).unwrap_or(u64::MAX),
+        kind: "reconnected".to_owned(),
+        message: format!(
+            "connected again after {seconds:.1} seconds: what happened in between may be missing"
+        ),
+        ..Event::default()
+    }
+}
+
+fn show(event: &Event, out: &mut Out) {
+    if out.is_json() {
+        out.json_line(&json::event(event));
+    } else {
+        print(event, out);
     }
 }
 
@@ -65,7 +133,7 @@ fn print(event: &Event, out: &mut Out) {
     fields.sort();
     let text = format!("{} {}", event.message, fields.join(" "));
     out.line(
-        Line::styled(AnsiColor::BrightBlack.on_default(), show::stamp(event.unix_ms))
+        Line::styled(AnsiColor::BrightBlack.on_default(), stamp(event.unix_ms))
             .and(inert!(" {} ", who))
             .and_styled(AnsiColor::Cyan.on_default(), shown(&event.kind))
             .and(inert!(" {}", shown(text.trim()))),

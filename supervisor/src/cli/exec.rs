@@ -26,7 +26,6 @@ use crate::config::Config;
 use crate::door::{Door, capabilities};
 use crate::serve::kept;
 use crate::state;
-use crate::telemetry::{self, Format};
 use crate::{exit, host};
 
 /// Of Talon's own log only why the guard did not accept an answer, which the answer itself does not say: its
@@ -72,7 +71,7 @@ impl ExecArgs {
         // Before anything is started: a mistake costs nothing then, and reading stdin can be interrupted.
         let args = std::mem::take(&mut self.arguments).collect()?;
         let tried = Tried::load("talon exec", global)?;
-        let _flush = telemetry::init(Format::Text, LOG_LEVEL, global.colors(&std::io::stderr()))
+        let _flush = talon_telemetry::init(&global.telemetry(LOG_LEVEL))
             .map_err(|error| Failure::usage(error.to_string()))?;
         let spec = tried::once(tried.discovered(&self.path)?, self.config_json.as_ref());
         // The plugin's process is watched on other threads than the one that waits for its answer.
@@ -143,7 +142,7 @@ impl ExecArgs {
             tracing::info!("not enforced: {text}");
         }
         let Some(action) = self.action else {
-            let known = capabilities::guarded(&capability.raw, door.sanitizer());
+            let known = capabilities::guarded(&capability.raw, &door.sanitizer());
             if out.is_json() {
                 out.json(&json::capabilities(&known));
             } else {

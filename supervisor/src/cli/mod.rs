@@ -6,6 +6,7 @@
 mod answer;
 mod arguments;
 mod ask;
+mod audit;
 mod call;
 mod client;
 mod completions;
@@ -28,13 +29,18 @@ mod mcp;
 mod new;
 mod output;
 mod plugin;
+mod reload;
 mod serve;
 mod show;
 mod socket;
 mod state;
 mod status;
+mod stop;
 mod table;
+mod telemetry;
+mod top;
 mod tried;
+mod waiting;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -109,12 +115,17 @@ enum Verb {
     Plugin(plugin::PluginVerb),
     Events(events::EventsArgs),
     Status(status::StatusArgs),
+    Stop(stop::StopArgs),
+    Reload(reload::ReloadArgs),
+    Top(top::TopArgs),
     #[command(subcommand)]
     State(state::StateVerb),
     Export(keep::ExportArgs),
     Import(keep::ImportArgs),
     Backup(keep::BackupArgs),
     Restore(keep::RestoreArgs),
+    #[command(subcommand)]
+    Audit(audit::AuditVerb),
     #[command(subcommand)]
     Config(config::ConfigVerb),
     Doctor(doctor::DoctorArgs),
@@ -163,11 +174,15 @@ impl Verb {
             Self::Plugin(verb) => block_on(verb.run(global, out)),
             Self::Events(args) => block_on(args.run(global, out)),
             Self::Status(args) => block_on(args.run(global, out)),
+            Self::Stop(args) => block_on(args.run(global, out)),
+            Self::Reload(args) => block_on(args.run(global, out)),
+            Self::Top(args) => args.run(global, out),
             Self::State(verb) => verb.run(global, out),
             Self::Export(args) => block_on_until_told(args.run(global, out)),
             Self::Import(args) => block_on_until_told(args.run(global, out)),
             Self::Backup(args) => block_on_until_told(args.run(global, out)),
             Self::Restore(args) => block_on_until_told(args.run(global, out)),
+            Self::Audit(verb) => verb.run(global, out),
             Self::Config(verb) => verb.run(global, out),
             Self::Doctor(args) => block_on(args.run(global, out)),
             Self::Exec(args) => args.run(global, out),

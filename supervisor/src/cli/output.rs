@@ -12,14 +12,16 @@ use std::io::{self, BufWriter, ErrorKind, IsTerminal, Stdout, Write};
 
 use serde_json::Value;
 use talon_guard::Wrapped;
-use talon_sanitize::{Raw, Sanitized};
+use talon_sanitize::{Raw, Sanitized, inert_json};
 
 use super::failure::Failure;
 use super::generated::Generated;
 use super::line::Line;
 use super::table::Table;
 use super::{Color, Format, Global};
-use crate::inert_json;
+
+/// What fits every terminal.
+const PAGE_COLUMNS: usize = 80;
 
 /// One line of what anybody may have written: a field of an answer, an error, a path.
 pub(super) fn shown(text: impl Display) -> Sanitized {
@@ -54,6 +56,14 @@ impl Out {
     /// Whether results are for programs.
     pub(super) fn is_json(&self) -> bool {
         self.format == Format::Json
+    }
+
+    /// How wide a page is: the terminal's, and [`PAGE_COLUMNS`] where there is none, so that what scripts read does not depend on
+    /// a window.
+    pub(super) fn columns(&self) -> usize {
+        let stdout = io::stdout();
+        let size = stdout.is_terminal().then(|| rustix::termios::tcgetwinsize(&stdout)).and_then(Result::ok);
+        size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(PAGE_COLUMNS)
     }
 
     /// Whether nobody reads any more: a verb that follows something ends then.

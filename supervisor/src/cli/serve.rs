@@ -1,6 +1,5 @@
 //! `talon serve`: the supervisor itself.
 
-use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -8,12 +7,11 @@ use talon_plugin::SetupError;
 
 use super::Global;
 use super::failure::Failure;
-use crate::config::{self, LoadOptions, Loaded, LogFormat};
+use crate::config::{self, LoadOptions, Loaded};
 use crate::exit;
 use crate::host::BindError;
-use crate::serve::{self, ServeFailure};
+use crate::serve::{self, ServeFailure, TakeoverError};
 use crate::state::NotOpened;
-use crate::telemetry::{self, Format};
 
 /// Run the supervisor: start the plugins, keep them alive, and take calls on host.sock.
 ///
@@ -41,10 +39,18 @@ pub(super) struct ServeArgs {
     /// End in order at the end of standard input, too: for a program that runs a supervisor of its own.
     #[arg(long)]
     until_stdin_ends: bool,
+    /// Take over from the supervisor that runs on the same runtime directory: its plugins run on, and it ends.
+    ///
+    /// If that comes to nothing, it goes on. Where none runs this is a start like any other.
+    #[arg(long)]
+    takeover: bool,
 }
 
 impl ServeArgs {
     pub(super) fn run(self, global: &Global) -> Result<u8, Failure> {
+        // First of all: it changes the environment, which no other thread may look at meanwhile.
+        let sockets =
+            serve::Sockets::of_process().map_err(|error| Failure::new(exit::CONFIG, error.to_string()))?;
         let mut options = load_options(global);
         let dirs = [
             ("--plugin-dir", "plugins.tools.plugin_dir", self.plugin_dir),
@@ -60,26 +66,21 @@ impl ServeArgs {
             options = options.with("--set", &key, value);
         }
         let loaded = load(&options)?;
-        let log = &loaded.config.log;
-        let _flush = telemetry::init(format(log.format), &log.level, global.colors(&std::io::stderr()))
+        let unconfined = serve::confine();
+        let _telemetry = talon_telemetry::init(&global.telemetry_of(&loaded.config))
             .map_err(|error| Failure::new(exit::CONFIG, error.to_string()))?;
+        for note in unconfined {
+            tracing::info!("{note}");
+        }
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .thread_name("talon")
             .build()
             .map_err(|error| Failure::failed(format!("cannot start the runtime: {error}")))?;
         let lifeline = self.until_stdin_ends.then(serve::stdin_ends);
-        runtime.block_on(Box::pin(serve::serve(loaded, lifeline))).map_err(|error| failure(&error))?;
+        let beginning = serve::Beginning { lifeline, sockets, takeover: self.takeover };
+        runtime.block_on(Box::pin(serve::serve(loaded, beginning))).map_err(|error| failure(&error))?;
         Ok(exit::OK)
-    }
-}
-
-fn format(configured: LogFormat) -> Format {
-    match configured {
-        LogFormat::Json => Format::Json,
-        LogFormat::Text => Format::Text,
-        LogFormat::Auto if std::io::stderr().is_terminal() => Format::Text,
-        LogFormat::Auto => Format::Json,
     }
 }
 
@@ -101,6 +102,7 @@ fn failure(error: &ServeFailure) -> Failure {
     let code = match error {
         ServeFailure::Setup(SetupError::AlreadyRunning { .. })
         | ServeFailure::Bind(BindError::InUse { .. })
+        | ServeFailure::Takeover(TakeoverError::Refused(_))
         | ServeFailure::State(NotOpened { may_pass: true, .. }) => exit::BUSY,
         ServeFailure::Setup(_)
         | ServeFailure::Patterns(_)

@@ -60,6 +60,10 @@ pub(super) fn plugins(plugins: &[Plugin], out: &mut Out) {
         if !plugin.reason.is_empty() {
             notes.row(vec![format!("{}:", plugin.name).into(), plugin.reason.as_str().into()]);
         }
+        if !plugin.replacement_problem.is_empty() {
+            let text = format!("what runs is older than it should be: {}", plugin.replacement_problem);
+            notes.row(vec![format!("{}:", plugin.name).into(), text.into()]);
+        }
         if let Some(text) = changed(plugin) {
             notes.row(vec![format!("{}:", plugin.name).into(), text.into()]);
         }
@@ -124,7 +128,8 @@ pub(super) fn state(state: &str, desired: &str) -> Cell {
     }
 }
 
-fn state_style(state: &str) -> Option<Style> {
+/// How a state is coloured.
+pub(super) fn state_style(state: &str) -> Option<Style> {
     match state {
         "ready" | "serving" => Some(AnsiColor::Green.on_default()),
         "failed" | "refused" | "unhealthy" => Some(AnsiColor::Red.on_default()),
@@ -170,6 +175,16 @@ pub(super) fn short(duration: Duration) -> String {
     }
 }
 
+/// An amount of memory: `412 KiB`, `41.0 MiB`, `1.2 GiB`.
+pub(super) fn bytes(bytes: u64) -> String {
+    let tenths = |unit: u32| format!("{}.{}", bytes >> unit, ((bytes % (1 << unit)) * 10) >> unit);
+    match bytes {
+        0..=0x000f_ffff => format!("{} KiB", bytes >> 10),
+        0x0010_0000..=0x3fff_ffff => format!("{} MiB", tenths(20)),
+        _ => format!("{} GiB", tenths(30)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -179,6 +194,12 @@ mod tests {
         let shown: Vec<String> =
             [5, 65, 3700, 200_000].into_iter().map(|seconds| short(Duration::from_secs(seconds))).collect();
         assert_eq!(shown, ["5s", "1m 5s", "1h 1m", "2d 7h"]);
+    }
+
+    #[test]
+    fn amounts_of_memory_have_a_unit() {
+        assert_eq!([4096, 43_200_000, 5 << 28].map(bytes), ["4 KiB", "41.1 MiB", "1.2 GiB"]);
+        assert!(bytes(u64::MAX).ends_with(" GiB"));
     }
 
     #[test]

@@ -29,17 +29,69 @@ impl<T: ToString> From<T> for Cell {
     }
 }
 
+/// One column of a table that may be too wide.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Column {
+    title: &'static str,
+    /// Those with a large one are left out first; with 0 it stays.
+    rank: u8,
+    /// Numbers end at the right.
+    number: bool,
+}
+
+impl Column {
+    pub(super) const fn text(title: &'static str, rank: u8) -> Self {
+        Self { title, rank, number: false }
+    }
+
+    pub(super) const fn number(title: &'static str, rank: u8) -> Self {
+        Self { title, rank, number: true }
+    }
+}
+
 /// Rows below a header.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    header: Vec<&'static str>,
+    header: Vec<Column>,
     rows: Vec<Vec<Cell>>,
 }
 
 impl Table {
     /// A table with these column titles; none makes a table without a title line.
     pub(super) fn new(header: &[&'static str]) -> Self {
-        Self { header: header.to_vec(), rows: Vec::new() }
+        Self { header: header.iter().map(|title| Column::text(title, 0)).collect(), rows: Vec::new() }
+    }
+
+    /// A table of which columns may be left out.
+    pub(super) fn of(columns: &[Column]) -> Self {
+        Self { header: columns.to_vec(), rows: Vec::new() }
+    }
+
+    /// Leaves columns out until the table fits a page, or only those are left that have to be there. Nothing is ever cut.
+    pub(super) fn fit(&mut self, page_columns: usize) {
+        loop {
+            let widths = widths(&self.lines());
+            let wide = widths.iter().sum::<usize>() + GAP.len() * widths.len().saturating_sub(1);
+            let last = self.header.iter().enumerate().max_by_key(|(_, column)| column.rank);
+            match last.map(|(at, column)| (at, column.rank)) {
+                Some((at, 1..)) if wide > page_columns => {
+                    self.header.remove(at);
+                    self.rows.iter_mut().filter(|row| at < row.len()).for_each(|row| drop(row.remove(at)));
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// All lines, the titles among them.
+    fn lines(&self) -> Vec<Vec<Cell>> {
+        let mut lines: Vec<Vec<Cell>> = Vec::with_capacity(self.rows.len() + 1);
+        if !self.header.is_empty() {
+            let title = |column: &Column| Cell::styled(column.title, Style::new().bold());
+            lines.push(self.header.iter().map(title).collect());
+        }
+        lines.extend(self.rows.iter().cloned());
+        lines
     }
 
     pub(super) fn row(&mut self, cells: Vec<Cell>) {
@@ -52,38 +104,45 @@ impl Table {
 
     /// The whole table as text.
     pub(super) fn render(&self, color: bool) -> String {
-        let mut lines: Vec<Vec<Cell>> = Vec::with_capacity(self.rows.len() + 1);
-        if !self.header.is_empty() {
-            let title = |title: &&'static str| Cell::styled(*title, Style::new().bold());
-            lines.push(self.header.iter().map(title).collect());
-        }
-        lines.extend(self.rows.iter().cloned());
-        let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..columns)
-            .map(|column| {
-                lines.iter().filter_map(|line| line.get(column)).map(|cell| cell.text.width()).max()
-            })
-            .map(Option::unwrap_or_default)
-            .collect();
-
+        let lines = self.lines();
+        let widths = widths(&lines);
+        let right: Vec<bool> = self.header.iter().map(|column| column.number).collect();
         let mut text = String::new();
         for line in &lines {
-            let plain = row(line, &widths, false);
+            let plain = row(line, &widths, &right, false);
             let inert = Raw::from(&plain).text();
             // Cells that make control syntax together lose their colours.
-            text.push_str(&if inert == plain { row(line, &widths, color) } else { inert.into_string() });
+            text.push_str(&if inert == plain {
+                row(line, &widths, &right, color)
+            } else {
+                inert.into_string()
+            });
             text.push('\n');
         }
         text
     }
 }
 
-fn row(cells: &[Cell], widths: &[usize], color: bool) -> String {
+/// How wide each column is.
+fn widths(lines: &[Vec<Cell>]) -> Vec<usize> {
+    let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
+    (0..columns)
+        .map(|column| lines.iter().filter_map(|line| line.get(column)).map(|cell| cell.text.width()).max())
+        .map(Option::unwrap_or_default)
+        .collect()
+}
+
+fn row(cells: &[Cell], widths: &[usize], right: &[bool], color: bool) -> String {
     let mut text = String::new();
     let mut pending = 0;
     for (column, (cell, width)) in cells.iter().zip(widths).enumerate() {
         if column > 0 {
             pending += GAP.len();
+        }
+        let space = width - cell.text.width();
+        let right = right.get(column).is_some_and(|right| *right);
+        if right {
+            pending += space;
         }
         if !cell.text.is_empty() {
             // Padding is written only before something, so that no line ends in spaces.
@@ -91,7 +150,9 @@ fn row(cells: &[Cell], widths: &[usize], color: bool) -> String {
             pending = 0;
             text.push_str(&paint(cell.style.filter(|_| color), &cell.text));
         }
-        pending += width - cell.text.width();
+        if !right {
+            pending += space;
+        }
     }
     text
 }
@@ -119,6 +180,19 @@ mod tests {
         table.row(vec!["long".into(), "b".into()]);
         assert_eq!(plain(&table), "a     b\nlong  b\n");
         assert_eq!(table.render(true), "\u{1b}[1ma\u{1b}[0m     b\nlong  b\n");
+    }
+
+    #[test]
+    fn numbers_end_at_the_right_and_what_matters_least_goes_first() {
+        let columns = [Column::text("PLUGIN", 0), Column::number("CALLS", 2), Column::number("PID", 1)];
+        let mut table = Table::of(&columns);
+        table.row(vec!["hello".into(), 7.into(), 4301.into()]);
+        table.fit(20);
+        assert_eq!(plain(&table), "PLUGIN  CALLS   PID\nhello       7  4301\n");
+        table.fit(15);
+        assert_eq!(plain(&table), "PLUGIN   PID\nhello   4301\n");
+        table.fit(1);
+        assert_eq!(plain(&table), "PLUGIN\nhello\n", "what has to be there is there");
     }
 
     const BOLD: Style = Style::new().bold();

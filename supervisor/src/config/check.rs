@@ -23,21 +23,26 @@ pub(crate) fn check<'o>(config: &Config, around: &Surroundings, origins: &'o Ori
     check.guard(&config.guard, &top.key("guard"));
     check.tools(&config.plugins.tools, config, &KeyPath::of(&["plugins", "tools"]));
     check.host(&config.host, &top.key("host"));
+    check.admin(&config.admin, &top.key("admin"));
     let sandbox = top.key("sandbox");
     // What plugins get that are granted more may be said here without granting it to all of them.
     let words = PluginSandbox { network: None, ..config.sandbox.words() };
     words.check(&sandbox, &mut check.found);
     check.profile_dir(config.sandbox.profile_dir.as_deref(), &sandbox.key("profile_dir"));
     config.sandbox.limits.check(&sandbox.key("limits"), &mut check.found);
-    if around.is_root() {
+    if around.own_uids {
         let range = config.sandbox.uid_range.range();
         check.uid_range(&range, &Users::default(), &sandbox.key("uid_range"));
     }
     check.state(&config.state, &top.key("state"));
     let log = top.key("log");
     check.log_level(&config.log.level, &log.key("level"));
+    check.traces(&config.traces, &top.key("traces"));
     check.found.size(config.log.line_bytes, &log.key("line_bytes"));
     check.found.size(config.log.file_bytes, &log.key("file_bytes"));
+    let audit = top.key("audit");
+    check.found.size(config.audit.file_bytes, &audit.key("file_bytes"));
+    check_day(config.audit.wait, &audit.key("wait"), &mut check.found);
     check.found
 }
 

@@ -25,10 +25,12 @@ use super::{LoadOptions, Override};
 pub(super) const PREFIX: &str = "TALON_";
 
 /// Variables of ours that are not configuration keys, and what they are.
-pub(super) const OTHER_VARIABLES: [(&str, &str); 6] = [
+pub(super) const OTHER_VARIABLES: [(&str, &str); 8] = [
     ("TALON_CONFIG", "the config file, as `--config`"),
     ("TALON_LOG", "what is logged; wins over `log.level`"),
+    ("TALON_JOURNAL_SOCKET", "where the journal is, if it is not the machine's own"),
     ("TALON_HOST_SOCKET", "the socket that commands talk to, as `--socket`"),
+    ("TALON_FDSTORE", "set by the systemd unit: it has a store for the supervisor's descriptors"),
     ("TALON_LISTEN_FD", "given to plugins: a listening socket that they inherit"),
     ("TALON_PROXY_SOCKET", "given to plugins with `network: proxy`: their way out"),
     ("TALON_STATE_SOCKET", "given to plugins: where their own state is kept"),

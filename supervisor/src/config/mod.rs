@@ -7,11 +7,13 @@
 //! | `merge` | all of them together, by figment |
 //! | `check` | what no schema can say |
 //! | `show`, `reference` | what people read |
+//! | `diff` | what differs between two of them |
 //! | `peers`, `specs` | the configuration as other modules want it |
 //!
 //! Every problem is found before any is reported, each with its file, line and column, or its variable or flag.
 
 mod check;
+mod diff;
 mod layers;
 mod merge;
 mod peers;
@@ -37,9 +39,9 @@ pub use self::secret::{REDACTED, Secret, sounds_secret};
 pub use self::specs::{CallPolicy, GuardStores};
 pub use self::surroundings::{Place, Places, Surroundings};
 pub use self::types::{
-    Breaker, Config, ConfiguredPlugin, Credential, Engine, Envelope, Grants, Guard, Host, Lifecycle, Log,
-    LogFormat, Origin as PeerOrigin, Override as PluginOverride, Oversize, OwnQuota, Pages, Peer, Plugins,
-    Quarantine, Quota, Role, Sandbox, State, Tools,
+    Admin, Audit, AuditArguments, Breaker, Config, ConfiguredPlugin, Credential, Engine, Envelope, Grants,
+    Guard, Host, Lifecycle, Log, LogFormat, Origin as PeerOrigin, Override as PluginOverride, Oversize,
+    OwnQuota, Pages, Peer, Plugins, Quarantine, Quota, Reload, Role, Sandbox, State, Tools, Traces,
 };
 pub use talon_plugin::document::origin::{KeyPath, Source};
 pub use talon_plugin::document::problem::{Problem, Problems as ConfigErrors};
@@ -76,6 +78,8 @@ pub struct Loaded {
     pub file: Option<PathBuf>,
     /// What is allowed but probably not meant.
     pub warnings: Vec<Problem>,
+    /// What it was loaded from, to load it anew.
+    pub options: LoadOptions,
     origins: Origins,
 }
 
@@ -138,7 +142,7 @@ pub fn load(options: &LoadOptions) -> Result<Loaded, ConfigErrors> {
     warnings.extend(found.warnings);
     match ConfigErrors::new(problems) {
         Some(errors) => Err(errors),
-        None => Ok(Loaded { config, file, warnings, origins: merge.origins }),
+        None => Ok(Loaded { config, file, warnings, options: options.clone(), origins: merge.origins }),
     }
 }
 

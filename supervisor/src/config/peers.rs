@@ -95,6 +95,12 @@ impl Config {
     pub fn host_gid(&self) -> Option<u32> {
         self.host.group.as_deref().and_then(gid_of)
     }
+
+    /// The group that owns `admin.sock`: its own, or else that of `host.sock`.
+    #[must_use]
+    pub fn admin_gid(&self) -> Option<u32> {
+        self.admin.group.as_deref().map_or_else(|| self.host_gid(), gid_of)
+    }
 }
 
 fn who(peer: &Peer) -> Option<Who> {

@@ -64,7 +64,8 @@ tags. The file is YAML 1.2, at most 1 MiB and 64 levels deep; aliases are follow
 the working directory. `~/` is the home directory of the user who runs the supervisor.
 
 **Variables in the file.** `${NAME}` in a value stands for the environment variable, `${NAME:-text}` gives a
-default for when it is missing or empty, and `$$` is a dollar sign. A variable that is missing is an error. They
+default for when it is missing or empty, and `$$` is a dollar sign. `${credential:NAME}` stands for what a service
+manager hands over under that name (`LoadCredential=`), which is in no environment; [packages.md](packages.md) shows it. A variable that is missing is an error. They
 are filled in after the file has been parsed, so that a variable's value cannot become YAML.
 
 **`plugin.yaml`.** A plugin that is a directory describes itself in a `plugin.yaml`: the keys of

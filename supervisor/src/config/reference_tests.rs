@@ -57,6 +57,7 @@ fn every_example_of_a_key_is_one() {
             uid: 1,
             home: None,
             cwd: "/".into(),
+            own_uids: false,
         };
         match &shape.kind {
             Kind::Object(fields) => {

@@ -21,10 +21,11 @@ use talon_plugin::{Bridges, LogLimits, Settings, default_start_concurrency};
 
 use crate::installed;
 
+use super::surroundings::Surroundings;
 use super::types::{Config, Oversize, Quota};
 
 /// What one plugin's guard stack is built with.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct CallPolicy {
     /// For `DeadlineLayer`.
@@ -48,7 +49,7 @@ pub struct CallPolicy {
 }
 
 /// What all stacks of a door share.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GuardStores {
     /// Where texts over their limit are kept for reading on; `None` if they are cut.
@@ -72,6 +73,7 @@ impl Config {
             max_message_bytes: max_message_bytes.as_usize(),
             overrides: overrides.collect(),
             bridges: self.bridges(),
+            watch: tools.watch,
             ..SpecDefaults::default()
         }
     }
@@ -215,8 +217,7 @@ impl Config {
             runtime_dir: self.runtime_dir.clone(),
             log_dir: log.dir.clone(),
             data_dir: self.state.data_dir.clone(),
-            // Only root may start a program as somebody else.
-            uid_range: nix::unistd::Uid::effective().is_root().then(|| self.sandbox.uid_range.range()),
+            uid_range: Surroundings::gives_own_uids().then(|| self.sandbox.uid_range.range()),
             start_concurrency: tools.start_concurrency.unwrap_or_else(default_start_concurrency),
             env_allow_list: tools.env_allow_list.clone(),
             log_limits: LogLimits {

@@ -1,10 +1,13 @@
-//! `${VAR}` in the strings of a config file.
+//! `${VAR}` and `${credential:NAME}` in the strings of a config file.
 //!
 //! Works on scalars after parsing, never on the raw text, so that a variable's value cannot become YAML.
 
 use talon_plugin::document::yaml::MAX_TEXT_BYTES;
 
 use super::surroundings::Surroundings;
+
+/// What stands before the name of a credential.
+const CREDENTIAL: &str = "credential:";
 
 /// Why a text cannot be completed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -17,7 +20,9 @@ pub(crate) enum BadSubstitution {
     Unclosed,
     #[error("{shown:?} is no name of a variable")]
     BadName { shown: String },
-    #[error("is longer than {MAX_TEXT_BYTES} bytes once its variables are filled in")]
+    #[error("there is no credential {name}: {why}")]
+    NoCredential { name: String, why: String },
+    #[error("is longer than {MAX_TEXT_BYTES} bytes once its variables and credentials are filled in")]
     TooLong,
 }
 
@@ -28,13 +33,18 @@ impl BadSubstitution {
             Self::Unset { name } => format!("set it, or give a default: ${{{name}:-…}}"),
             Self::NotUtf8 { .. } => "give it a value in UTF-8".to_owned(),
             Self::Unclosed | Self::BadName { .. } => "write ${NAME}, or $$ for a dollar sign".to_owned(),
-            Self::TooLong => "shorten the variable's value".to_owned(),
+            Self::NoCredential { name, .. } => {
+                format!(
+                    "hand it to the service (LoadCredential={name}:/path), or give a default: ${{credential:{name}:-…}}"
+                )
+            }
+            Self::TooLong => "shorten the value that is filled in".to_owned(),
         }
     }
 }
 
-/// Replaces `${VAR}` and `${VAR:-default}` by the variable's value, and `$$` by `$`. Any other `$` stays. Says
-/// also whether a variable stood in the text.
+/// Replaces `${VAR}` and `${VAR:-default}` by the variable's value, `${credential:NAME}` by what the service manager handed us
+/// under that name, and `$$` by `$`. Any other `$` stays. Says also whether anything was filled in.
 pub(crate) fn substitute(text: &str, around: &Surroundings) -> Result<(String, bool), BadSubstitution> {
     let mut from_variable = false;
     let mut out = String::with_capacity(text.len());
@@ -67,6 +77,15 @@ fn value(inside: &str, around: &Surroundings) -> Result<String, BadSubstitution>
         Some((name, default)) => (name, Some(default)),
         None => (inside, None),
     };
+    if let Some(name) = name.strip_prefix(CREDENTIAL) {
+        return match (around.credential(name), default) {
+            (Ok(text), _) => Ok(text),
+            (Err(_), Some(default)) => Ok(default.to_owned()),
+            (Err(why), None) => {
+                Err(BadSubstitution::NoCredential { name: name.chars().take(40).collect(), why })
+            }
+        };
+    }
     let starts_well = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     if !starts_well || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
         return Err(BadSubstitution::BadName { shown: name.chars().take(40).collect() });

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
+
+use talon_plugin::document::yaml::MAX_TEXT_BYTES;
 
 /// The process's environment and identity, as one value, so that loading a configuration is a plain function.
 #[derive(Debug, Clone)]
@@ -15,6 +18,8 @@ pub struct Surroundings {
     pub home: Option<PathBuf>,
     /// Where relative paths from the environment and from flags start.
     pub cwd: PathBuf,
+    /// Whether plugins get uids of their own ([`Surroundings::gives_own_uids`]).
+    pub own_uids: bool,
 }
 
 /// A directory and, if a variable chose it, which.
@@ -51,7 +56,14 @@ impl Surroundings {
             .or_else(|| nix::unistd::User::from_uid(uid).ok().flatten().map(|user| user.dir));
         // Without a current directory relative paths start at the root, and fail there by name.
         let cwd = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
-        Self { env, uid: uid.as_raw(), home, cwd }
+        Self { env, uid: uid.as_raw(), home, cwd, own_uids: Self::gives_own_uids() }
+    }
+
+    /// Whether this process starts plugins as others than itself: root always means to, and is told what it lacks for it;
+    /// anybody else does so with the capabilities for it, as the service's user has them.
+    #[must_use]
+    pub fn gives_own_uids() -> bool {
+        nix::unistd::Uid::effective().is_root() || talon_jail::may_give_uids()
     }
 
     /// Whether we are root.
@@ -66,12 +78,35 @@ impl Surroundings {
         self.env.get(name).filter(|value| !value.is_empty())
     }
 
+    /// What the service manager handed us under this name (`LoadCredential=`): a file in `$CREDENTIALS_DIRECTORY`, without
+    /// the line break that ends most files. Or why there is none.
+    pub(crate) fn credential(&self, name: &str) -> Result<String, String> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '@');
+        if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
+            return Err("that is no name of one".to_owned());
+        }
+        let dir = self.var("CREDENTIALS_DIRECTORY").ok_or("nobody handed us any ($CREDENTIALS_DIRECTORY)")?;
+        let file = std::fs::File::open(self.cwd.join(dir).join(name)).map_err(|error| error.to_string())?;
+        let mut text = String::new();
+        // One byte more than a text may have is refused where texts are.
+        let limit = MAX_TEXT_BYTES as u64 + 1;
+        std::io::Read::read_to_string(&mut file.take(limit), &mut text).map_err(|error| error.to_string())?;
+        text.truncate(text.trim_end_matches(['\r', '\n']).len());
+        Ok(text)
+    }
+
     /// A directory from a variable. systemd may hand several, joined by colons; the first is ours.
     fn directory(&self, variable: &'static str) -> Option<Place> {
         let value = self.var(variable)?;
         let text = value.to_string_lossy();
         let first = text.split(':').next().filter(|first| !first.is_empty())?;
         Some(Place { path: self.cwd.join(first), variable: Some(variable) })
+    }
+
+    /// Where a service manager wants our logs.
+    #[must_use]
+    pub fn logs_dir(&self) -> Option<PathBuf> {
+        self.directory("LOGS_DIRECTORY").map(|place| place.path)
     }
 
     /// The directories that depend on us.

@@ -25,6 +25,7 @@ impl Scene {
             uid: 1000,
             home: Some("/home/somebody".into()),
             cwd: dir.path().to_owned(),
+            own_uids: false,
         };
         Self { options: LoadOptions { file: None, overrides: Vec::new(), surroundings }, dir }
     }
@@ -185,6 +186,32 @@ plugins:
         plugin.plugin.args.as_deref().unwrap(),
         ["x\", \"y]}\n# {{ & * !", "$HOME", "$HOME", "100$", "default", ""]
     );
+}
+
+#[test]
+fn credentials_of_the_service_manager_are_filled_in() {
+    let handed = tempfile::tempdir().unwrap();
+    fs::write(handed.path().join("key_gitlab"), "hunter2\n").unwrap();
+    let with = |text: &str| {
+        let file = format!(
+            "plugins: {{ tools: {{ overrides: {{ p: {{ credentials: {{ c: {{ header: H, value: \"{text}\" }} }} }} }} }} }}"
+        );
+        Scene::file(file).var("CREDENTIALS_DIRECTORY", handed.path().to_str().unwrap())
+    };
+    let value = |scene: &Scene| {
+        let overrides = scene.load().config.plugins.tools.overrides;
+        overrides["p"].grants.credentials["c"].value.expose().to_owned()
+    };
+    assert_eq!(value(&with("Bearer ${credential:key_gitlab}")), "Bearer hunter2");
+    assert_eq!(value(&with("${credential:none:-other}")), "other");
+    let shown = |scene: Scene| scene.errors();
+    let missing = shown(with("${credential:key_jira}"));
+    assert!(missing.contains("there is no credential key_jira: No such file"), "{missing}");
+    assert!(missing.contains("LoadCredential=key_jira:/path"), "{missing}");
+    // None of its names leads out of the directory.
+    assert!(shown(with("${credential:../key_gitlab}")).contains("that is no name of one"));
+    let nobody = Scene::file("log: { level: \"${credential:level}\" }");
+    assert!(shown(nobody).contains("nobody handed us any"));
 }
 
 #[test]

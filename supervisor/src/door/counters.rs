@@ -2,15 +2,38 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use talon_guard::{Guarded, Outcome};
+use talon_guard::{Call, Guarded, Outcome, reason};
+use talon_plugin::Plugin;
 use talon_proto::host::PluginCounters;
+use tokio::time::Instant;
 
-/// The calls of one plugin since the supervisor started. Bounded: the families are the sanitizer's own few words.
+use super::recent::Recent;
+
+/// How many actions of one plugin are counted by name: those that are called first, of those that it declared. Few plugins
+/// have more, and each name costs a handful of series in whatever scrapes them. Later ones are [`OTHER_ACTION`].
+const MAX_ACTIONS: usize = 64;
+/// The name under which the other actions are counted, and what is no action at all. No action can have it.
+pub const OTHER_ACTION: &str = "(other)";
+
+/// How a call can end, in the words of `ExecuteResponse.outcome`, and `cancelled` where nobody waited for that.
+pub const OUTCOMES: [&str; 5] = ["ok", "tool_error", "refused", "host_fault", CANCELLED];
+const CANCELLED: &str = "cancelled";
+
+/// So many calls of an action ended in each of [`OUTCOMES`].
+pub type ByOutcome = [u64; OUTCOMES.len()];
+
+/// The calls of one plugin since the supervisor started. Bounded: the families are the sanitizer's own few words, and
+/// so many actions are counted.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     calls: AtomicU64,
+    shed: AtomicU64,
+    duration_us: AtomicU64,
+    recent: Mutex<Recent>,
+    actions: Mutex<BTreeMap<String, ByOutcome>>,
     tool_errors: AtomicU64,
     refusals: AtomicU64,
     faults: AtomicU64,
@@ -26,30 +49,66 @@ struct Sums(Mutex<BTreeMap<&'static str, u64>>);
 
 impl Sums {
     fn add(&self, counts: impl Iterator<Item = (&'static str, u32)>) {
-        let mut sums = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sums = lock(&self.0);
         for (word, count) in counts {
             *sums.entry(word).or_default() += u64::from(count);
         }
     }
 
     fn read(&self) -> HashMap<String, u64> {
-        let sums = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let sums = lock(&self.0);
         sums.iter().map(|(word, sum)| ((*word).to_owned(), *sum)).collect()
     }
 }
 
 impl Counters {
-    /// A call begins. One whose caller goes away counts here and nowhere else.
-    pub(super) fn begin(&self) {
+    /// A call begins; `plugin` is whom it is for, if there is such a one.
+    pub(super) fn begin<'a>(&'a self, call: &Call, plugin: Option<&'a Plugin>) -> Counted<'a> {
         self.calls.fetch_add(1, Ordering::Relaxed);
+        Counted {
+            counters: self,
+            plugin,
+            // What no plugin is asked for is counted under no name.
+            action: plugin.map(|_| call.action.clone()).unwrap_or_default(),
+            accepted: call.accepted,
+            outcome: CANCELLED,
+        }
     }
 
-    /// A call ended.
-    pub(super) fn end(&self, answer: &Guarded) {
+    /// By action, how its calls ended.
+    pub(super) fn by_action(&self) -> Vec<(String, ByOutcome)> {
+        lock(&self.actions).iter().map(|(action, ends)| (action.clone(), *ends)).collect()
+    }
+
+    /// Calls that were refused because too many waited.
+    pub(super) fn shed(&self) -> u64 {
+        self.shed.load(Ordering::Relaxed)
+    }
+
+    fn count(&self, action: &str, outcome: &'static str, took: Duration) {
+        let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        self.duration_us.fetch_add(us, Ordering::Relaxed);
+        lock(&self.recent).add(took);
+        let mut actions = lock(&self.actions);
+        let known = actions.contains_key(action) || actions.len() < MAX_ACTIONS;
+        let action = if known { action } else { OTHER_ACTION };
+        if !actions.contains_key(action) {
+            actions.insert(action.to_owned(), ByOutcome::default());
+        }
+        let ends = actions.get_mut(action).into_iter().flatten().zip(OUTCOMES);
+        ends.filter(|(_, word)| *word == outcome).for_each(|(count, _)| *count += 1);
+    }
+
+    fn end(&self, answer: &Guarded) {
         match answer.outcome() {
             Outcome::Ok => {}
             Outcome::ToolError => add(&self.tool_errors),
-            Outcome::Refused { .. } => add(&self.refusals),
+            Outcome::Refused { reason, .. } => {
+                add(&self.refusals);
+                if *reason == reason::OVERLOADED {
+                    add(&self.shed);
+                }
+            }
             Outcome::HostFault { .. } => add(&self.faults),
         }
         let report = answer.report();
@@ -71,7 +130,11 @@ impl Counters {
     /// The numbers for the wire; those about log lines are the plugin's and stay 0.
     pub(super) fn read(&self) -> PluginCounters {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let [p50_us, p99_us] = lock(&self.recent).percentiles([50, 99]);
         PluginCounters {
+            duration_us: read(&self.duration_us),
+            p50_us,
+            p99_us,
             calls: read(&self.calls),
             tool_errors: read(&self.tool_errors),
             refusals: read(&self.refusals),
@@ -85,6 +148,60 @@ impl Counters {
     }
 }
 
+/// One call under way. Dropped before its end, its caller went away.
+pub(super) struct Counted<'a> {
+    counters: &'a Counters,
+    plugin: Option<&'a Plugin>,
+    action: String,
+    accepted: Instant,
+    outcome: &'static str,
+}
+
+impl Counted<'_> {
+    /// The call ended with this.
+    pub(super) fn end(mut self, answer: &Guarded) {
+        self.outcome = answer.outcome().word();
+        self.counters.end(answer);
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        // Callers make up names of actions; a plugin declares so many.
+        let declared = |plugin: &Plugin| {
+            plugin.capability().is_some_and(|capability| capability.actions.contains_key(&self.action))
+        };
+        let action = if self.plugin.is_some_and(declared) { &self.action } else { OTHER_ACTION };
+        self.counters.count(action, self.outcome, self.accepted.elapsed());
+    }
+}
+
+/// A panic elsewhere leaves numbers that are as good as before.
+fn lock<T>(numbers: &Mutex<T>) -> MutexGuard<'_, T> {
+    numbers.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn add(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn actions_are_counted_by_name_up_to_a_bound() {
+        let counters = Counters::default();
+        for number in 0..MAX_ACTIONS + 10 {
+            counters.count(&format!("a{number}"), "ok", Duration::from_millis(1));
+        }
+        counters.count("a0", CANCELLED, Duration::from_millis(1));
+        let by_action: BTreeMap<String, ByOutcome> = counters.by_action().into_iter().collect();
+        assert_eq!(by_action.len(), MAX_ACTIONS + 1);
+        assert_eq!(by_action["a0"], [1, 0, 0, 0, 1]);
+        assert_eq!(by_action[OTHER_ACTION], [10, 0, 0, 0, 0]);
+        let read = counters.read();
+        assert_eq!(read.duration_us, 1000 * (MAX_ACTIONS as u64 + 11));
+        assert!(read.p50_us > 1000 && read.p99_us < 1200, "{read:?}");
+    }
 }

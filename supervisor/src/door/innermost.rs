@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use talon_guard::{Call, CallError, RawAnswer, reason};
-use talon_plugin::{ExecuteError, ExecuteRequest, Executor, Follower};
+use talon_plugin::{ExecuteError, ExecuteRequest, Executor, Follower, Metadata};
 use talon_proto::plugin::ToolCallRequest;
 use tower::Service;
 
@@ -77,6 +77,7 @@ fn request(call: Call) -> ExecuteRequest {
         follower: call.follower.map(|follower| {
             Follower::new(move |told| follower.progress(told.progress, told.total, &told.message))
         }),
+        metadata: call.trace.map(|trace| Metadata::new(move |request| trace.onward(request))),
     }
 }
 

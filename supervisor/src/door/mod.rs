@@ -7,9 +7,12 @@
 pub mod capabilities;
 mod core;
 mod counters;
+mod current;
 mod directory;
 mod finished;
 mod innermost;
+mod numbers;
+mod recent;
 mod stack;
 
 use std::collections::HashMap;
@@ -17,25 +20,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use talon_guard::trace::UNKNOWN_PLUGIN_LABEL;
-use talon_guard::{Call, Guarded, Quarantine, QuarantineSettings, Quarantined, RawStore, TraceLayer};
+use arc_swap::ArcSwap;
+use talon_guard::{Call, Guarded, Quarantine, Quarantined, RawStore, TraceLayer};
 use talon_plugin::name::{PluginName, RESERVED_NAME};
 use talon_plugin::spec::PluginSpec;
 use talon_plugin::{Capability, EventKind, Events, NewEvent, Plugin, Registry};
 use talon_proto::host::PluginCounters;
 use talon_proto::plugin::PluginCapabilities;
-use talon_sanitize::Sanitizer;
+use talon_sanitize::{Sanitizer, SettingsError};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
 
-use self::core::{Core, CoreDirectory};
 use crate::config::{CallPolicy, Config};
 use counters::Counters;
-use directory::{NoPlugin, OnePlugin};
+pub use counters::{ByOutcome, OTHER_ACTION, OUTCOMES};
+use current::Current;
+use directory::OnePlugin;
 use finished::Finished;
-use innermost::{Nowhere, ToPlugin};
-use stack::{Gauges, Shared, Stack};
+use innermost::ToPlugin;
+pub use numbers::Numbers;
+use stack::{Gauges, Stack};
 
 /// Calls that wait for plugins on their first start, over all plugins. They are in no plugin's queue yet; 256 is a
 /// burst of several agents right after a boot. Further ones are refused at once, retryable.
@@ -49,12 +54,10 @@ pub struct Draining;
 /// Guards the calls to all plugins of one registry.
 pub struct Door {
     registry: Registry,
-    config: Arc<Config>,
-    shared: Shared,
+    /// Exchanged as a whole under the lock of `entries`, so that no stack is built of two configurations.
+    current: ArcSwap<Current>,
     events: Events,
     entries: RwLock<HashMap<String, Arc<Entry>>>,
-    nowhere: Entry,
-    core: Option<CoreEntry>,
     in_flight: TaskTracker,
     draining: AtomicBool,
     first_waiters: Semaphore,
@@ -64,6 +67,10 @@ pub struct Door {
 struct Entry {
     /// What the stack was built from; another one means that it is stale.
     spec: Option<Arc<PluginSpec>>,
+    /// What the stack was built with.
+    policy: CallPolicy,
+    /// The configuration asks for another stack.
+    stale: AtomicBool,
     stack: Stack,
     gauges: Gauges,
     counters: Arc<Counters>,
@@ -71,13 +78,6 @@ struct Entry {
     /// What of the quarantine was not told yet.
     news: Mutex<watch::Receiver<Option<Quarantined>>>,
     shown: Mutex<Option<Shown>>,
-}
-
-/// The supervisor's own actions.
-struct CoreEntry {
-    stack: Stack,
-    counters: Counters,
-    capabilities: Arc<PluginCapabilities>,
 }
 
 /// What a plugin declared, and what clients see of it. Made once for each declaration: a hostile one of some megabytes
@@ -106,35 +106,42 @@ impl Door {
     /// A door to the plugins of `registry`, with the limits of `config`.
     #[must_use]
     pub fn new(registry: Registry, config: Arc<Config>, sanitizer: Sanitizer, events: Events) -> Self {
-        let shared = Shared::new(&config.guard_stores(), sanitizer);
-        let policy = nowhere_policy(&config);
-        let directory = NoPlugin { registry: registry.clone() };
-        let trace = TraceLayer::for_unknown_plugins();
-        let quarantine = Quarantine::new(UNKNOWN_PLUGIN_LABEL, QuarantineSettings::default());
-        let (stack, gauges) =
-            stack::build(trace, policy.clone(), &shared, quarantine.clone(), directory, Nowhere);
-        let nowhere = Entry {
-            spec: None,
-            stack,
-            gauges,
-            counters: Arc::default(),
-            news: Mutex::new(quarantine.subscribe()),
-            quarantine,
-            shown: Mutex::default(),
-        };
-        let core = CoreEntry::new(policy, &shared, &registry);
         Self {
+            current: ArcSwap::from_pointee(Current::new(config, sanitizer, &registry)),
             registry,
-            config,
-            shared,
             events,
             entries: RwLock::default(),
-            nowhere,
-            core,
             in_flight: TaskTracker::new(),
             draining: AtomicBool::new(false),
             first_waiters: Semaphore::new(MAX_FIRST_WAITERS),
         }
+    }
+
+    /// From now on calls are held to the limits of another configuration. Stacks whose limits are the same stay, with their
+    /// queues and breakers; calls under way end as they began. What the guard keeps (texts to read on in, answers as they
+    /// came, fingerprints) stays unless its own limits changed.
+    ///
+    /// # Errors
+    /// [`SettingsError`] if the operator's patterns are not taken; nothing has changed then.
+    pub fn adopt(&self, config: Arc<Config>) -> Result<(), SettingsError> {
+        let entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        let before = self.current.load_full();
+        let next = Current::after(&before, config, &self.registry)?;
+        let same_stores = Arc::ptr_eq(&before.shared, &next.shared);
+        for (name, entry) in entries.iter() {
+            let same = |spec: &Arc<PluginSpec>| next.config.call_policy(name, spec) == entry.policy;
+            if !(same_stores && entry.spec.as_ref().is_some_and(same)) {
+                entry.stale.store(true, Ordering::Release);
+            }
+        }
+        self.current.store(Arc::new(next));
+        Ok(())
+    }
+
+    /// The configuration that calls are held to.
+    #[must_use]
+    pub fn config(&self) -> Arc<Config> {
+        Arc::clone(&self.current.load().config)
     }
 
     /// Runs one call. Every outcome is a guarded answer; dropping the future cancels the call down to the plugin.
@@ -147,8 +154,9 @@ impl Door {
         if self.draining.load(Ordering::SeqCst) {
             return Err(Draining);
         }
+        let current = self.current.load_full();
         if call.plugin == RESERVED_NAME
-            && let Some(core) = &self.core
+            && let Some(core) = &current.core
         {
             return Ok(self.through(&core.stack, &core.counters, call, None).await);
         }
@@ -157,7 +165,7 @@ impl Door {
         let granted = call.granted.as_ref().is_none_or(|granted| granted.covers(&call.plugin, &call.action));
         let plugin = self.registry.get(&call.plugin).filter(|_| granted);
         let entry = plugin.as_ref().map(|plugin| self.entry(plugin));
-        let entry = entry.as_deref().unwrap_or(&self.nowhere);
+        let entry = entry.as_deref().unwrap_or(&current.nowhere);
         let answer = self.through(&entry.stack, &entry.counters, call, plugin.as_ref()).await;
         if let Some(plugin) = &plugin {
             self.tell_of_quarantine(entry, plugin);
@@ -173,7 +181,7 @@ impl Door {
         call: Call,
         plugin: Option<&Plugin>,
     ) -> Guarded {
-        counters.begin();
+        let counted = counters.begin(&call, plugin);
         let mut finished = Finished::watch(&self.events, &call, plugin.map(Plugin::name));
         if let Some(plugin) = plugin {
             self.first_words(plugin, &call).await;
@@ -182,7 +190,7 @@ impl Door {
             Ok(answer) => answer,
             Err(never) => match never {},
         };
-        counters.end(&answer);
+        counted.end(&answer);
         finished.ended(&answer);
         answer
     }
@@ -209,28 +217,52 @@ impl Door {
         entry.quarantine.lift();
     }
 
+    /// The plugins that are set apart, and how much control syntax brought each there: for a supervisor that takes over, which
+    /// must not take them back.
+    #[must_use]
+    pub fn quarantined(&self) -> Vec<(PluginName, u32)> {
+        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
+        let apart = |(name, entry): (&String, &Arc<Entry>)| {
+            let neutralised = entry.quarantine.quarantined()?.neutralised;
+            Some((PluginName::new(name).ok()?, neutralised))
+        };
+        entries.iter().filter_map(apart).collect()
+    }
+
+    /// Sets a plugin apart that another supervisor had set apart. It was told then, and is not told again. `false`: there is
+    /// no plugin of that name.
+    pub fn quarantine(&self, name: &PluginName, neutralised: u32) -> bool {
+        let Some(plugin) = self.registry.get(name.as_str()) else { return false };
+        let entry = self.entry(&plugin);
+        let mut news = entry.news.lock().unwrap_or_else(PoisonError::into_inner);
+        entry.quarantine.impose(neutralised);
+        news.mark_unchanged();
+        true
+    }
+
     /// The sanitizer that all stacks share.
     #[must_use]
-    pub fn sanitizer(&self) -> &Sanitizer {
-        &self.shared.sanitizer
+    pub fn sanitizer(&self) -> Sanitizer {
+        self.current.load().shared.sanitizer.clone()
     }
 
     /// Answers as they came, for administrators.
     #[must_use]
-    pub fn raw_answers(&self) -> &RawStore {
-        &self.shared.raw
+    pub fn raw_answers(&self) -> RawStore {
+        self.current.load().shared.raw.clone()
     }
 
     /// How much of them is kept at most, in bytes.
     #[must_use]
     pub fn raw_bytes(&self) -> u64 {
-        self.config.guard.keep_raw_bytes.get()
+        self.current.load().config.guard.keep_raw_bytes.get()
     }
 
     /// What the supervisor itself offers, and the numbers of its calls; `None` if there is nothing.
     #[must_use]
     pub fn core(&self) -> Option<(Arc<PluginCapabilities>, PluginCounters)> {
-        self.core.as_ref().map(|core| (Arc::clone(&core.capabilities), core.counters.read()))
+        let current = self.current.load();
+        current.core.as_ref().map(|core| (Arc::clone(&core.capabilities), core.counters.read()))
     }
 
     /// How a plugin's calls are.
@@ -254,7 +286,7 @@ impl Door {
         if let Some(shown) = shown.as_ref().filter(|shown| Arc::ptr_eq(&shown.declared, declared)) {
             return Arc::clone(&shown.guarded);
         }
-        let guarded = Arc::new(capabilities::guarded(&declared.raw, self.sanitizer()));
+        let guarded = Arc::new(capabilities::guarded(&declared.raw, &self.sanitizer()));
         *shown = Some(Shown { declared: Arc::clone(declared), guarded: Arc::clone(&guarded) });
         guarded
     }
@@ -262,7 +294,7 @@ impl Door {
     /// The limits of a plugin's calls.
     #[must_use]
     pub fn policy(&self, plugin: &Plugin) -> CallPolicy {
-        self.config.call_policy(plugin.name().as_str(), &plugin.spec())
+        self.config().call_policy(plugin.name().as_str(), &plugin.spec())
     }
 
     /// Tells, once, that a plugin has just been set apart. A call that ends sees it, because only the answer to a call
@@ -296,17 +328,26 @@ impl Door {
         self.in_flight.len()
     }
 
+    /// Takes new calls again after a [`drain`](Self::drain).
+    pub fn resume(&self) {
+        self.in_flight.reopen();
+        self.draining.store(false, Ordering::SeqCst);
+    }
+
     /// Whether new calls are refused.
     #[must_use]
     pub fn is_draining(&self) -> bool {
         self.draining.load(Ordering::SeqCst)
     }
 
-    /// The stack of a plugin, built at its first call and again when its spec is another one.
+    /// The stack of a plugin, built at its first call and again when its spec is another one or the configuration asks for it.
     fn entry(&self, plugin: &Plugin) -> Arc<Entry> {
         let spec = plugin.spec();
         let name = plugin.name().as_str();
-        let fresh = |entry: &&Arc<Entry>| entry.spec.as_ref().is_some_and(|built| Arc::ptr_eq(built, &spec));
+        let fresh = |entry: &&Arc<Entry>| {
+            let built_from = entry.spec.as_ref();
+            built_from.is_some_and(|built| Arc::ptr_eq(built, &spec)) && !entry.stale.load(Ordering::Acquire)
+        };
         if let Some(entry) =
             self.entries.read().unwrap_or_else(PoisonError::into_inner).get(name).filter(fresh)
         {
@@ -317,44 +358,40 @@ impl Door {
         if let Some(entry) = entries.get(name).filter(fresh) {
             return Arc::clone(entry);
         }
+        let current = self.current.load();
+        let policy = current.config.call_policy(name, &spec);
         // The numbers outlive a change of the spec; the entries of plugins that are gone do not.
         let before = entries.get(name);
         let counters = before.map(|entry| Arc::clone(&entry.counters)).unwrap_or_default();
-        let policy = self.policy(plugin);
         let quarantine = match before {
-            Some(entry) => entry.quarantine.clone(),
-            None => Quarantine::new(name, policy.quarantine),
+            Some(entry) if entry.policy.quarantine == policy.quarantine => entry.quarantine.clone(),
+            before => {
+                let quarantine = Quarantine::new(name, policy.quarantine);
+                if let Some(quarantined) = before.and_then(|entry| entry.quarantine.quarantined()) {
+                    quarantine.impose(quarantined.neutralised);
+                }
+                quarantine
+            }
         };
         entries.retain(|name, _| self.registry.get(name).is_some());
         let directory = OnePlugin::new(plugin.clone(), self.registry.clone());
         let innermost = ToPlugin { executor: plugin.executor() };
         let trace = TraceLayer::new(name);
         let (stack, gauges) =
-            stack::build(trace, policy, &self.shared, quarantine.clone(), directory, innermost);
+            stack::build(trace, policy.clone(), &current.shared, quarantine.clone(), directory, innermost);
         let news = Mutex::new(quarantine.subscribe());
-        let shown = Mutex::default();
-        let entry = Arc::new(Entry { spec: Some(spec), stack, gauges, counters, quarantine, news, shown });
+        let entry = Arc::new(Entry {
+            spec: Some(spec),
+            policy,
+            stale: AtomicBool::new(false),
+            stack,
+            gauges,
+            counters,
+            quarantine,
+            news,
+            shown: Mutex::default(),
+        });
         entries.insert(name.to_owned(), Arc::clone(&entry));
         entry
     }
-}
-
-impl CoreEntry {
-    fn new(policy: CallPolicy, shared: &Shared, registry: &Registry) -> Option<Self> {
-        let pages = shared.pages.clone()?;
-        let directory = CoreDirectory::new(registry.clone());
-        let innermost = Core { pages, page_bytes: policy.max_response_bytes };
-        Some(Self {
-            stack: stack::build_core(policy, shared, directory, innermost),
-            counters: Counters::default(),
-            capabilities: Arc::new(core::capabilities()),
-        })
-    }
-}
-
-/// The limits of calls to nobody: those of a plugin about which nothing is said.
-fn nowhere_policy(config: &Config) -> CallPolicy {
-    let name = PluginName::new("nowhere").expect("it follows the rule for names");
-    // No override has an empty name, so nobody's limits are taken for nobody's.
-    config.call_policy("", &config.spec_defaults().spec(name, "", ""))
 }

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use talon_guard::{
     AdmissionGauge, AdmissionLayer, Answer, BreakerGauge, BreakerLayer, Call, CallError, DeadlineLayer,
     Directory, Guard, GuardSettings, Guarded, Oversize, Pages, Quarantine, QuarantineLayer, RawAnswer,
-    RawStore, RescueLayer, ResolveLayer, Taint, TaintLayer, TraceLayer, ValidateLayer,
+    RawStore, RescueLayer, ResolveLayer, Step, Stopwatch, Taint, TaintLayer, TraceLayer, ValidateLayer,
 };
 use talon_sanitize::Sanitizer;
 use tower::util::BoxCloneSyncService;
@@ -29,6 +29,8 @@ pub(super) struct Shared {
     /// None if texts over their limit are cut.
     pub(super) pages: Option<Pages>,
     pub(super) raw: RawStore,
+    /// Measures the layers of all stacks.
+    pub(super) watch: Stopwatch,
     taint: Option<Taint>,
 }
 
@@ -37,8 +39,29 @@ impl Shared {
         Self {
             pages: stores.pages.map(|settings| Pages::new(settings, sanitizer.clone())),
             raw: RawStore::new(stores.raw_bytes),
+            watch: Stopwatch::new(),
             taint: stores.taint.then(Taint::default),
             sanitizer,
+        }
+    }
+
+    /// Keeps what another one kept, where its limits are the same. Pages are made inert by the patterns of their time.
+    pub(super) fn keep_from(
+        &mut self,
+        before: &Self,
+        old: &GuardStores,
+        new: &GuardStores,
+        same_patterns: bool,
+    ) {
+        self.watch = before.watch.clone();
+        if old.pages == new.pages && same_patterns {
+            self.pages.clone_from(&before.pages);
+        }
+        if old.raw_bytes == new.raw_bytes {
+            self.raw = before.raw.clone();
+        }
+        if old.taint == new.taint {
+            self.taint.clone_from(&before.taint);
         }
     }
 
@@ -77,32 +100,35 @@ where
     let admission = AdmissionLayer::new(policy.admission);
     let gauges = Gauges { admission: admission.gauge(), breaker: breaker.gauge() };
     let guard = shared.guard(&policy, shared.pages.clone().map_or(Oversize::Cut, Oversize::Paged));
+    let resolve = ResolveLayer::new(directory, policy.grants).max_argument_bytes(policy.max_argument_bytes);
+    // Each layer's own time is measured while somebody reads the metrics.
+    let watch = &shared.watch;
     let stack = ServiceBuilder::new()
         // The span and the metrics: outermost, because it sees every outcome.
-        .layer(trace)
+        .layer(watch.layer(Step::Trace, trace))
         // Where arguments are from: above the envelope, because it remembers what really goes out.
-        .option_layer(shared.taint_layer())
+        .option_layer(shared.taint_layer().map(|taint| watch.layer(Step::Taint, taint)))
         // The envelope: the last thing done to content, so that nothing inside can be taken for it.
-        .layer(guard.wrap_layer())
+        .layer(watch.layer(Step::Wrap, guard.wrap_layer()))
         // The size limit: on sanitized text, so that the limit is what the model gets.
-        .layer(guard.truncate_layer())
+        .layer(watch.layer(Step::Truncate, guard.truncate_layer()))
         // Control syntax made inert: in content, error and structured content alike.
-        .layer(guard.sanitize_layer().reporting_to(quarantine.clone()))
+        .layer(watch.layer(Step::Sanitize, guard.sanitize_layer().reporting_to(quarantine.clone())))
         // Errors become answers: inside sanitize, because error texts come from plugins too.
-        .layer(RescueLayer::new())
+        .layer(watch.layer(Step::Rescue, RescueLayer::new()))
         // The answer's call id and types: on the raw message, before its text is touched.
-        .layer(ValidateLayer::keeping(shared.raw.clone()))
+        .layer(watch.layer(Step::Validate, ValidateLayer::keeping(shared.raw.clone())))
         // Plugin, action and arguments: refused calls never wake a plugin.
-        .layer(ResolveLayer::new(directory, policy.grants).max_argument_bytes(policy.max_argument_bytes))
+        .layer(watch.layer(Step::Resolve, resolve))
         // Leaves a plugin alone that keeps sending control syntax: before anything is waited for.
-        .layer(QuarantineLayer::new(quarantine))
+        .layer(watch.layer(Step::Quarantine, QuarantineLayer::new(quarantine)))
         // The instant after which nobody waits: above all waiting, so that waiting counts.
-        .layer(DeadlineLayer::new(policy.timeouts))
+        .layer(watch.layer(Step::Deadline, DeadlineLayer::new(policy.timeouts)))
         // Leaves a plugin alone that keeps failing: above the queue, so that nobody queues for it.
-        .layer(breaker)
+        .layer(watch.layer(Step::Breaker, breaker))
         // A bounded queue, then so many at once: right above what it protects.
-        .layer(admission)
-        .service(innermost);
+        .layer(watch.layer(Step::Admission, admission))
+        .service(watch.service(Step::Instance, innermost));
     (BoxCloneSyncService::new(stack), gauges)
 }
 

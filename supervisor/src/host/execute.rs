@@ -6,24 +6,25 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
-use talon_guard::{Call, Follow, Grant, Guarded, Handed, Origin, Outcome, Parts, Report};
+use talon_guard::{
+    Call, Follow, Grant, Guarded, Handed, Origin, Outcome, Parts, Report, SESSION_KEY, Traced,
+};
 use talon_proto::host::{
     self, ExecuteRequest, ExecuteResponse, ExecuteUpdate, GuardReport, Progress, execute_update,
 };
 use talon_sanitize::Sanitized;
+use talon_telemetry::CallTrace;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::task::AbortOnDropHandle;
 use tonic::{Request, Response, Status};
+use tracing::Span;
 
 use super::call_id::{CallId, call_id};
 use super::peer::{Permitted, require};
 use super::service::HostService;
 use super::wire;
 use crate::config::Role;
-
-/// The value of the session context that tells one conversation of a caller from another.
-const SESSION_KEY: &str = "session_id";
 
 /// How much of it counts: identifiers are far shorter, and it is the key of a table.
 const MAX_SESSION_CHARS: usize = 128;
@@ -36,7 +37,8 @@ pub(super) async fn execute(
     request: Request<ExecuteRequest>,
 ) -> Result<Response<ExecuteResponse>, Status> {
     let permitted = require(&request, Role::Call)?;
-    Ok(Response::new(run(service, permitted, request.into_inner(), None).await?))
+    let trace = trace(&request);
+    Ok(Response::new(run(service, permitted, request.into_inner(), None, trace).await?))
 }
 
 /// The same, with what is told of the call before it ends.
@@ -45,12 +47,13 @@ pub(super) fn streaming(
     request: Request<ExecuteRequest>,
 ) -> Result<Response<BoxStream<'static, Result<ExecuteUpdate, Status>>>, Status> {
     let permitted = require(&request, Role::Call)?;
+    let trace = trace(&request);
     let (service, request) = (service.clone(), request.into_inner());
     let (follower, heard) = broadcast::channel(PROGRESS_ROOM);
     let follower = Handed::<dyn Follow>::new(Arc::new(Told(follower)));
     // On a task of its own, so that a reader who does not read keeps neither the call's place nor its deadline waiting.
     // Letting go of the stream ends it.
-    let call = tokio::spawn(async move { run(&service, permitted, request, Some(follower)).await });
+    let call = tokio::spawn(async move { run(&service, permitted, request, Some(follower), trace).await });
     let state = Some((heard, AbortOnDropHandle::new(call)));
     let updates = futures_util::stream::unfold(state, |state| async move {
         let (mut heard, mut call) = state?;
@@ -97,36 +100,78 @@ async fn run(
     permitted: Permitted,
     request: ExecuteRequest,
     follower: Option<Handed<dyn Follow>>,
+    trace: Option<Handed<dyn Traced>>,
 ) -> Result<ExecuteResponse, Status> {
     let CallId { asked, unique } = call_id(request.call_id)?;
     let origin = if request.for_model { Origin::Model } else { permitted.origin };
     let mut call = Call::new(unique, request.plugin, request.action, origin);
     call.args = request.args.into_iter().collect();
-    call.granted = permitted.peer.allowed.map(|allowed| Handed::<dyn Grant>::new(allowed));
+    call.granted = permitted.peer.allowed.clone().map(|allowed| Handed::<dyn Grant>::new(allowed));
     call.follower = follower;
+    call.trace = trace;
     call.context = request.context.into_iter().collect();
     call.scope = scope(permitted.peer.uid, &call.context);
     call.timeout = (request.timeout_ms > 0).then(|| Duration::from_millis(request.timeout_ms));
     tracing::debug!(
         call_id = call.id,
+        plugin = cut(&call.plugin),
+        session = call.session().map(cut),
         peer.uid = permitted.peer.uid,
         peer.pid = permitted.peer.pid,
         origin = origin.word(),
         "a peer calls"
     );
 
+    let audit = &service.about.audit;
+    let plugin = if audit.is_on() { service.registry.get(&call.plugin) } else { None };
+    let digest = plugin.and_then(|plugin| plugin.digest()).unwrap_or_default();
+    let recording = audit.call(&permitted.peer, session(&call.context), &call, digest);
+
     // A caller that goes away drops this future, and with it the call down to the plugin's wire.
     let accepted = call.accepted;
-    let guarded = service.door.call(call).await.map_err(|_| super::draining())?;
+    let Ok(guarded) = service.door.call(call).await else {
+        recording.not_begun();
+        return Err(super::draining());
+    };
+    recording.ended(&guarded).await;
     Ok(response(asked, guarded, accepted.elapsed()))
+}
+
+/// The trace that a call's metadata makes it a part of.
+fn trace(request: &Request<ExecuteRequest>) -> Option<Handed<dyn Traced>> {
+    let trace = CallTrace::of_headers(request.metadata().as_ref())?;
+    Some(Handed::<dyn Traced>::new(Arc::new(Tied(trace))))
+}
+
+/// A call's trace as the guard knows it.
+struct Tied(CallTrace);
+
+impl Traced for Tied {
+    fn begin(&self, call: &Span) {
+        self.0.begin(call);
+    }
+
+    fn onward(&self, request: &Span) -> Vec<(&'static str, String)> {
+        self.0.onward(request)
+    }
+}
+
+/// As much of a caller's own words as a line of the log has.
+fn cut(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_SESSION_CHARS)]
 }
 
 /// Whose conversation a call belongs to: the kernel says who calls, and that one which of its sessions. Nobody can name
 /// another's.
 fn scope(uid: u32, context: &BTreeMap<String, String>) -> String {
-    let session: String =
-        context.get(SESSION_KEY).into_iter().flat_map(|id| id.chars().take(MAX_SESSION_CHARS)).collect();
-    format!("{uid}:{session}")
+    format!("{uid}:{}", session(context))
+}
+
+/// As much of the session's name as counts.
+fn session(context: &BTreeMap<String, String>) -> &str {
+    let whole = context.get(SESSION_KEY).map_or("", String::as_str);
+    let end = whole.char_indices().nth(MAX_SESSION_CHARS).map_or(whole.len(), |(at, _)| at);
+    &whole[..end]
 }
 
 /// A guarded answer as it goes over the wire; `talon exec` prints the same.

@@ -9,6 +9,8 @@ use futures_util::{Stream, stream};
 use talon_listen::{Prompt, Throttle};
 use tokio::net::unix::UCred;
 use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
 use tonic::transport::server::Connected;
 
 use super::peer::Peer;
@@ -26,6 +28,28 @@ static NOT_LET_IN: Throttle = Throttle::new();
 
 /// Tells who a peer is from what the kernel says about it; `None` for one that is not let in at all.
 pub type Recognise = Arc<dyn Fn(&UCred) -> Option<Peer> + Send + Sync>;
+
+/// Tells whether connections are accepted. Clones are the same.
+#[derive(Debug, Clone)]
+pub struct Pulse(mpsc::Sender<oneshot::Sender<()>>);
+
+/// Who answers that.
+pub(super) type Heart = mpsc::Receiver<oneshot::Sender<()>>;
+
+impl Pulse {
+    pub(super) fn new() -> (Self, Heart) {
+        // One asks at a time, and whoever asks again before there was an answer waits for room.
+        let (asks, heart) = mpsc::channel(1);
+        (Self(asks), heart)
+    }
+
+    /// Whether the loop that accepts connections answers within this time.
+    pub async fn answers(&self, within: Duration) -> bool {
+        let (answers, answer) = oneshot::channel();
+        let asked = async { self.0.send(answers).await.is_ok() && answer.await.is_ok() };
+        timeout(within, asked).await.unwrap_or(false)
+    }
+}
 
 /// One accepted connection.
 type Connection = Prompt<Client>;
@@ -87,23 +111,35 @@ impl Drop for Place {
 pub(super) fn connections(
     listener: UnixListener,
     recognise: Recognise,
+    heart: Heart,
 ) -> impl Stream<Item = Result<Connection, io::Error>> + Send {
     let places = Places::new(MAX_CONNECTIONS, MAX_CONNECTIONS_PER_UID);
-    stream::unfold((listener, recognise, places), |(listener, recognise, places)| async move {
-        loop {
-            match listener.accept().await {
-                Ok((stream, _)) => {
-                    if let Some(connection) = admit(stream, &recognise, &places) {
-                        return Some((Ok(connection), (listener, recognise, places)));
+    stream::unfold(
+        (listener, recognise, places, heart),
+        |(listener, recognise, places, mut heart)| async move {
+            loop {
+                let accepted = tokio::select! {
+                    accepted = listener.accept() => accepted,
+                    Some(answer) = heart.recv() => {
+                        // Whoever asked may have given up.
+                        let _ = answer.send(());
+                        continue;
+                    }
+                };
+                match accepted {
+                    Ok((stream, _)) => {
+                        if let Some(connection) = admit(stream, &recognise, &places) {
+                            return Some((Ok(connection), (listener, recognise, places, heart)));
+                        }
+                    }
+                    Err(error) => {
+                        tracing::warn!(%error, "cannot accept a connection on host.sock; see the open files limit");
+                        tokio::time::sleep(ACCEPT_PAUSE).await;
                     }
                 }
-                Err(error) => {
-                    tracing::warn!(%error, "cannot accept a connection on host.sock; see the open files limit");
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                }
             }
-        }
-    })
+        },
+    )
 }
 
 fn admit(stream: UnixStream, recognise: &Recognise, places: &Arc<Places>) -> Option<Connection> {
@@ -155,6 +191,29 @@ impl Connected for Client {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const SOON: Duration = Duration::from_millis(50);
+
+    #[tokio::test(start_paused = true)]
+    async fn a_loop_that_does_not_look_does_not_answer_nor_does_one_that_is_gone() {
+        let (pulse, heart) = Pulse::new();
+        assert!(!pulse.answers(SOON).await);
+        drop(heart);
+        assert!(!pulse.answers(SOON).await);
+    }
+
+    #[tokio::test]
+    async fn one_that_accepts_connections_answers() {
+        let dir = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(dir.path().join("host.sock")).unwrap();
+        let (pulse, heart) = Pulse::new();
+        let nobody: Recognise = Arc::new(|_| None);
+        let mut connections = Box::pin(connections(listener, nobody, heart));
+        tokio::select! {
+            answers = pulse.answers(Duration::from_secs(10)) => assert!(answers),
+            _ = futures_util::StreamExt::next(&mut connections) => unreachable!("nobody is let in"),
+        }
+    }
 
     #[test]
     fn one_uid_cannot_take_all_places() {

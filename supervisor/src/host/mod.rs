@@ -4,38 +4,41 @@
 //! much anybody may ask at once is bounded here.
 
 mod call_id;
+mod closing;
 mod execute;
 mod gate;
 mod incoming;
+mod leave;
 mod operate;
 mod operators;
 pub mod path;
 mod peer;
 mod plugins;
 mod raw;
+mod reload;
 mod server;
 mod service;
 mod socket;
 mod status;
 mod streams;
 
+pub use talon_listen::{DRAINING, FRAME_BYTES, WINDOW_BYTES};
 use talon_sanitize::{Raw, Shown};
 use tonic::Status;
 
+pub use closing::{Closing, HANDING_OVER};
 pub use execute::{report_on_wire, response};
-pub use incoming::{MAX_CONNECTIONS, MAX_CONNECTIONS_PER_UID, Recognise};
+pub use incoming::{MAX_CONNECTIONS, MAX_CONNECTIONS_PER_UID, Pulse, Recognise};
+pub use leave::{Asked, Leaving, asked};
 pub use operators::Operators;
 pub use peer::Peer;
 pub use server::{ServeError, Server};
 pub use service::{About, HostService};
-pub use socket::{BindError, HostSocket, SOCKET_NAME, SocketFile, bind_host};
+pub use socket::{BindError, FileIdentity, HostSocket, SOCKET_NAME, SocketFile, bind_host, regroup};
+pub(crate) use socket::{Living, bind_named};
 
 /// What a request may carry beside its arguments: names, the call's id and the session context.
 const REQUEST_SLACK_BYTES: usize = 64 << 10;
-/// HTTP/2 frames of up to 1 MiB, on both ends: with the default of 16 KiB a 64 KiB answer takes twice as long.
-pub const FRAME_BYTES: u32 = 1 << 20;
-/// What one stream, and one connection, may send ahead of being read: one whole request of the largest kind.
-pub const WINDOW_BYTES: u32 = 2 << 20;
 /// Requests of one connection at once. An agent's parallel calls share a connection; further ones wait in its own
 /// client.
 pub const MAX_STREAMS_PER_CONNECTION: u32 = 128;
@@ -50,9 +53,6 @@ pub const MAX_FOLLOWERS: usize = 64;
 /// The longest text of a gRPC error. It travels in HTTP/2 headers, where 16 KiB break the connection; a sentence is
 /// far below.
 const MAX_STATUS_BYTES: usize = 2 << 10;
-
-/// How the error of a supervisor that is stopping begins.
-pub const DRAINING: &str = "the supervisor is draining";
 
 fn draining() -> Status {
     Status::unavailable(format!(

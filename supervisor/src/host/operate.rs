@@ -71,7 +71,7 @@ pub(super) async fn approve(
 }
 
 /// Checks the role and records who wants what.
-fn operator<T>(
+pub(super) fn operator<T>(
     service: &HostService,
     request: &Request<T>,
     verb: &'static str,

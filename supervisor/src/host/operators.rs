@@ -11,8 +11,9 @@ use tonic::codegen::http;
 use tonic::transport::{Channel, Endpoint};
 use tower::{Service, ServiceExt};
 
-use super::peer::permitted;
+use super::peer::{Peer, permitted};
 use super::{FRAME_BYTES, WINDOW_BYTES};
+use crate::audit::Audit;
 use crate::config::Role;
 use crate::state::Keeper;
 
@@ -27,7 +28,10 @@ type Response = http::Response<Body>;
 
 /// Passes operators' requests on.
 #[derive(Clone)]
-pub struct Operators(Option<Way>);
+pub struct Operators {
+    way: Option<Way>,
+    audit: Audit,
+}
 
 #[derive(Clone)]
 struct Way {
@@ -40,14 +44,32 @@ impl Operators {
     /// runtime.
     #[must_use]
     pub fn new(keeper: Option<Keeper>) -> Self {
-        Self(keeper.map(|keeper| Way { channel: channel(&keeper), keeper }))
+        let way = keeper.map(|keeper| Way { channel: channel(&keeper), keeper });
+        Self { way, audit: Audit::default() }
+    }
+
+    /// The same, with each request recorded.
+    #[must_use]
+    pub fn recorded(self, audit: Audit) -> Self {
+        Self { audit, ..self }
     }
 
     /// Answers a request.
     fn answer(&self, request: Request) -> BoxFuture<'static, Result<Response, Infallible>> {
-        let way = self.0.clone();
+        let way = self.way.clone();
+        let method = request.uri().path().trim_start_matches(PATH_PREFIX).to_owned();
+        let peer = request.extensions().get::<Peer>().filter(|peer| peer.rights.is_some());
+        let recording = peer.map(|peer| self.audit.operation(Some(peer), "state", &method));
         Box::pin(async move {
-            if let Err(status) = permitted(request.extensions(), Role::Admin) {
+            let permitted = permitted(request.extensions(), Role::Admin);
+            if let Some(recording) = recording {
+                match &permitted {
+                    // Its end is the state service's to know.
+                    Ok(_) => recording.passed_on(),
+                    denied => recording.ended(denied),
+                }
+            }
+            if let Err(status) = permitted {
                 return Ok(status.into_http());
             }
             let Some(Way { keeper, channel }) = way else {
@@ -55,7 +77,7 @@ impl Operators {
                 return Ok(Status::failed_precondition(text).into_http());
             };
             // What streams has a connection of its own, so that one that nobody takes up holds nobody else's.
-            let streams = STREAMS.contains(&request.uri().path().trim_start_matches(PATH_PREFIX));
+            let streams = STREAMS.contains(&method.as_str());
             let channel = if streams { self::channel(&keeper) } else { channel };
             Ok(pass_on(channel, request).await.unwrap_or_else(|_| not_there(&keeper).into_http()))
         })

@@ -33,7 +33,8 @@ impl Peer {
         self.rights.map_or("none", |(role, _)| role_name(role))
     }
 
-    fn origin_name(&self) -> &'static str {
+    /// As what its calls count, in a word.
+    pub(crate) fn origin_name(&self) -> &'static str {
         self.rights.map_or("unknown", |(_, origin)| origin.word())
     }
 }

@@ -123,6 +123,11 @@ impl HostService {
     pub(super) fn view(&self, plugin: &Plugin) -> host::Plugin {
         let snapshot = plugin.snapshot();
         let gauge = self.door.gauge(plugin);
+        let used = self.about.usages.latest();
+        let instances = snapshot.instances.iter().map(|instance| host::Instance {
+            usage: used.instance(snapshot.name.as_str(), instance.index),
+            ..self::instance(instance)
+        });
         let reason = Sanitized::joined(snapshot.reason.iter().chain(&snapshot.notes), "; ");
         host::Plugin {
             name: snapshot.name.to_string(),
@@ -130,7 +135,7 @@ impl HostService {
             state: snapshot.state.as_str().to_owned(),
             desired: snapshot.desired.as_str().to_owned(),
             reason: wire(reason),
-            instances: snapshot.instances.iter().map(instance).collect(),
+            instances: instances.collect(),
             actions: count(snapshot.actions),
             deaths: snapshot.deaths,
             not_enforced: snapshot.not_enforced.into_iter().map(wire).collect(),
@@ -140,11 +145,18 @@ impl HostService {
             quarantined: gauge.quarantined,
             changed_actions: snapshot.changed_actions,
             changed_texts: snapshot.changed_texts,
+            watched: plugin.spec().watch,
             counters: Some(PluginCounters {
                 log_lines: snapshot.log_lines,
                 log_lines_dropped: snapshot.log_lines_dropped,
                 ..gauge.counters
             }),
+            replacement_problem: snapshot.replacement_problem.map(wire).unwrap_or_default(),
+            restarts: snapshot
+                .restarts
+                .iter()
+                .map(|(reason, count)| ((*reason).to_owned(), *count))
+                .collect(),
         }
     }
 }
@@ -174,6 +186,8 @@ fn instance(instance: &InstanceSnapshot) -> host::Instance {
         ready_since_unix_ms: instance.ready_since.map(unix_ms).unwrap_or_default(),
         start_to_ready_us: instance.start_to_ready.map(micros).unwrap_or_default(),
         calls_in_flight: count(instance.calls_in_flight),
+        taken_over: instance.taken_over,
+        ..host::Instance::default()
     }
 }
 

@@ -1,5 +1,7 @@
 //! The gRPC server around the host service, with its limits.
 
+use std::io;
+use std::os::unix::net;
 use std::time::Duration;
 
 use talon_proto::host::host_server::{Host, HostServer};
@@ -8,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::transport;
 
 use super::gate::Gate;
-use super::incoming::{Recognise, connections};
+use super::incoming::{Pulse, Recognise, connections};
 use super::operators::{Operators, Routes};
 use super::{FRAME_BYTES, MAX_STREAMS_PER_CONNECTION, REQUEST_SLACK_BYTES, WINDOW_BYTES};
 
@@ -19,27 +21,40 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Why the server ended by itself.
 #[derive(Debug, thiserror::Error)]
-#[error("host.sock failed: {0}")]
-pub struct ServeError(#[from] transport::Error);
+#[non_exhaustive]
+pub enum ServeError {
+    /// The socket cannot be used; too many open files, mostly.
+    #[error("host.sock cannot be served: {0}; see the open files limit (LimitNOFILE=)")]
+    Listen(#[from] io::Error),
+    /// It ended.
+    #[error("host.sock failed: {0}")]
+    Failed(#[from] transport::Error),
+}
 
 /// The running server.
 pub struct Server {
     task: tokio::task::JoinHandle<Result<(), transport::Error>>,
     stop: CancellationToken,
+    pulse: Pulse,
 }
 
 impl Server {
-    /// Begins to serve. `max_argument_bytes` is the largest `guard.max_argument_bytes` there is; a request beyond it
+    /// Begins to serve, on a duplicate of the listener: who connects while there is no server waits in its queue for the
+    /// next. Must be called within a tokio runtime. `max_argument_bytes` is the largest `guard.max_argument_bytes` there is; a request beyond it
     /// and some slack fails before it is read whole, with OUT_OF_RANGE.
-    #[must_use]
+    ///
+    /// # Errors
+    /// [`ServeError::Listen`]
     pub fn start(
-        listener: UnixListener,
+        listener: &net::UnixListener,
         recognise: Recognise,
         service: impl Host,
         operators: Operators,
         max_argument_bytes: usize,
-    ) -> Self {
+    ) -> Result<Self, ServeError> {
+        let listener = UnixListener::from_std(listener.try_clone()?)?;
         let stop = CancellationToken::new();
+        let (pulse, heart) = Pulse::new();
         let service = HostServer::new(service)
             .max_decoding_message_size(max_argument_bytes.saturating_add(REQUEST_SLACK_BYTES));
         let serving = transport::Server::builder()
@@ -51,10 +66,16 @@ impl Server {
             // Two services need no router, and a router would bring a web framework along.
             .serve_with_incoming_shutdown(
                 Gate::new(Routes { host: service, operators }),
-                connections(listener, recognise),
+                connections(listener, recognise, heart),
                 stop.clone().cancelled_owned(),
             );
-        Self { task: tokio::spawn(serving), stop }
+        Ok(Self { task: tokio::spawn(serving), stop, pulse })
+    }
+
+    /// Whether it accepts connections.
+    #[must_use]
+    pub fn pulse(&self) -> Pulse {
+        self.pulse.clone()
     }
 
     /// Resolves if the server ends without having been asked to.
@@ -69,11 +90,19 @@ impl Server {
     }
 
     /// Accepts no more connections and ends those there are. A client that holds on to its own is cut off.
-    pub async fn stop(mut self) {
+    pub async fn stop(self) {
+        self.close(CLOSE_TIMEOUT).await;
+    }
+
+    /// Accepts no more connections, and tells every client to make no further request on its own (GOAWAY); those that are
+    /// under way may finish within this time. True if all did.
+    pub async fn close(mut self, within: Duration) -> bool {
         self.stop.cancel();
-        if tokio::time::timeout(CLOSE_TIMEOUT, &mut self.task).await.is_err() {
+        let closed = tokio::time::timeout(within, &mut self.task).await.is_ok();
+        if !closed {
             self.task.abort();
         }
+        closed
     }
 }
 

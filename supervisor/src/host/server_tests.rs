@@ -10,9 +10,11 @@ use talon_proto::host::host_client::HostClient;
 use talon_proto::host::{
     ApproveRequest, ApproveResponse, Event, ExecuteRequest, ExecuteResponse, ExecuteUpdate, GetPluginRequest,
     GetPluginResponse, GetRawAnswerRequest, GetRawAnswerResponse, GetStatusRequest, GetStatusResponse,
-    ListPluginsRequest, ListPluginsResponse, ListRawAnswersRequest, ListRawAnswersResponse, LogLine,
-    LogsRequest, RefreshCapabilitiesRequest, RefreshCapabilitiesResponse, RestartRequest, RestartResponse,
-    StartRequest, StartResponse, StopRequest, StopResponse, WatchEventsRequest,
+    HandOverRequest, HandOverResponse, ListPluginsRequest, ListPluginsResponse, ListRawAnswersRequest,
+    ListRawAnswersResponse, LogLine, LogsRequest, RefreshCapabilitiesRequest, RefreshCapabilitiesResponse,
+    ReloadPluginRequest, ReloadPluginResponse, ReloadRequest, ReloadResponse, RestartRequest,
+    RestartResponse, ShutdownRequest, ShutdownResponse, StartRequest, StartResponse, StopRequest,
+    StopResponse, WatchEventsRequest,
 };
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
@@ -92,6 +94,21 @@ impl Host for Endless {
     async fn restart(&self, _: Request<RestartRequest>) -> Result<Response<RestartResponse>, Status> {
         nothing()
     }
+    async fn reload_plugin(
+        &self,
+        _: Request<ReloadPluginRequest>,
+    ) -> Result<Response<ReloadPluginResponse>, Status> {
+        nothing()
+    }
+    async fn reload(&self, _: Request<ReloadRequest>) -> Result<Response<ReloadResponse>, Status> {
+        nothing()
+    }
+    async fn shutdown(&self, _: Request<ShutdownRequest>) -> Result<Response<ShutdownResponse>, Status> {
+        nothing()
+    }
+    async fn hand_over(&self, _: Request<HandOverRequest>) -> Result<Response<HandOverResponse>, Status> {
+        nothing()
+    }
     async fn get_status(
         &self,
         request: Request<GetStatusRequest>,
@@ -151,7 +168,7 @@ struct Fixture {
     dir: tempfile::TempDir,
     server: Server,
     seen: mpsc::UnboundedReceiver<Seen>,
-    _file: super::super::SocketFile,
+    _file: Option<super::super::SocketFile>,
 }
 
 fn start(rights: Option<(Role, Origin)>) -> Fixture {
@@ -159,8 +176,9 @@ fn start(rights: Option<(Role, Origin)>) -> Fixture {
     let socket = bind_host(dir.path(), None).unwrap();
     let (sender, seen) = mpsc::unbounded_channel();
     let service = Endless { seen: sender };
+    let operators = Operators::new(None);
     let server =
-        Server::start(socket.listener, everybody(rights), service, Operators::new(None), MAX_ARGUMENT_BYTES);
+        Server::start(&socket.listener, everybody(rights), service, operators, MAX_ARGUMENT_BYTES).unwrap();
     Fixture { dir, server, seen, _file: socket.file }
 }
 

@@ -7,27 +7,33 @@ use std::time::SystemTime;
 use futures_util::stream::BoxStream;
 use talon_guard::ResolveError;
 use talon_guard::resolve::Others;
-use talon_plugin::discover::Refused;
 use talon_plugin::name::RESERVED_NAME;
 use talon_plugin::{Events, Plugin, Registry};
 use talon_proto::host::host_server::Host;
 use talon_proto::host::{
     ApproveRequest, ApproveResponse, Event, ExecuteRequest, ExecuteResponse, ExecuteUpdate, GetPluginRequest,
     GetPluginResponse, GetRawAnswerRequest, GetRawAnswerResponse, GetStatusRequest, GetStatusResponse,
-    ListPluginsRequest, ListPluginsResponse, ListRawAnswersRequest, ListRawAnswersResponse, LogLine,
-    LogsRequest, RefreshCapabilitiesRequest, RefreshCapabilitiesResponse, RestartRequest, RestartResponse,
-    StartRequest, StartResponse, StopRequest, StopResponse, WatchEventsRequest,
+    HandOverRequest, HandOverResponse, ListPluginsRequest, ListPluginsResponse, ListRawAnswersRequest,
+    ListRawAnswersResponse, LogLine, LogsRequest, RefreshCapabilitiesRequest, RefreshCapabilitiesResponse,
+    ReloadPluginRequest, ReloadPluginResponse, ReloadRequest, ReloadResponse, RestartRequest,
+    RestartResponse, ShutdownRequest, ShutdownResponse, StartRequest, StartResponse, StopRequest,
+    StopResponse, WatchEventsRequest,
 };
 use tokio::sync::Semaphore;
-use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status};
 
-use super::{MAX_FOLLOWERS, execute, operate, plugins, raw, status, status_text, streams};
+use super::closing::Closing;
+use super::leave::Leaving;
+use super::peer::Peer;
+use super::{MAX_FOLLOWERS, execute, leave, operate, plugins, raw, reload, status, status_text, streams};
+use crate::admin::usage::Usages;
+use crate::audit::{Audit, OperationRecording};
 use crate::door::Door;
+use crate::serve::Reloader;
 use crate::state::Keeper;
 
 /// What the supervisor says about itself; it does not change while it runs.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct About {
     /// When it started.
     pub started: SystemTime,
@@ -39,10 +45,16 @@ pub struct About {
     pub config_file: Option<PathBuf>,
     /// Protections that this machine cannot give any plugin, each with its reason.
     pub not_enforced: Vec<String>,
-    /// What was discovered or configured and refused.
-    pub refused: Vec<Refused>,
+    /// What changes configuration and plugins.
+    pub reloader: Reloader,
     /// What keeps the plugins' state; `None` if nothing does.
     pub keeper: Option<Keeper>,
+    /// What processes use.
+    pub usages: Usages,
+    /// Of which kind the machine's sandbox is, by name.
+    pub tier: &'static str,
+    /// Where calls and operations are recorded.
+    pub audit: Audit,
 }
 
 /// `talon.host.v1.Host`. Cheap to clone.
@@ -54,21 +66,45 @@ pub struct HostService {
     pub(super) about: Arc<About>,
     pub(super) followers: Arc<Semaphore>,
     /// Ends the streams when the supervisor does.
-    pub(super) closing: CancellationToken,
+    pub(super) closing: Closing,
+    pub(super) leaving: Leaving,
 }
 
 impl HostService {
-    /// The service over a door and its registry. `closing` ends the streams of events and logs.
+    /// The service over a door and its registry. `closing` ends the streams of events and logs; `leaving` is who
+    /// is asked to end the supervisor, or to hand it over.
     #[must_use]
     pub fn new(
         registry: Registry,
         door: Arc<Door>,
         events: Events,
         about: About,
-        closing: CancellationToken,
+        closing: Closing,
+        leaving: Leaving,
     ) -> Self {
         let followers = Arc::new(Semaphore::new(MAX_FOLLOWERS));
-        Self { registry, door, events, about: Arc::new(about), followers, closing }
+        Self { registry, door, events, about: Arc::new(about), followers, closing, leaving }
+    }
+
+    /// The same for another server, whose streams are ended by themselves.
+    #[must_use]
+    pub fn reopened(&self, closing: Closing) -> Self {
+        Self { closing, ..self.clone() }
+    }
+
+    /// What the supervisor says about itself.
+    #[must_use]
+    pub fn about(&self) -> Arc<About> {
+        Arc::clone(&self.about)
+    }
+
+    /// Records an operation from here to its end. One that is denied to somebody whom the configuration does not know is not:
+    /// such a user could fill the disk with it.
+    fn recording<T>(&self, request: &Request<T>, verb: &str, subject: &str) -> OperationRecording {
+        let peer = request.extensions().get::<Peer>().filter(|peer| peer.rights.is_some());
+        let nobody = Audit::default();
+        let audit = if peer.is_some() { &self.about.audit } else { &nobody };
+        audit.operation(peer, verb, subject)
     }
 
     /// The plugin of that name, or an error that names the nearest ones.
@@ -120,13 +156,17 @@ impl Host for HostService {
     }
 
     async fn approve(&self, request: Request<ApproveRequest>) -> Result<Response<ApproveResponse>, Status> {
-        operate::approve(self, request).await
+        let recording = self.recording(&request, "approve", &request.get_ref().name);
+        let result = operate::approve(self, request).await;
+        recording.ended(&result);
+        result
     }
 
     async fn list_plugins(
         &self,
         request: Request<ListPluginsRequest>,
     ) -> Result<Response<ListPluginsResponse>, Status> {
+        self.about.usages.read().await;
         plugins::list(self, &request)
     }
 
@@ -134,6 +174,7 @@ impl Host for HostService {
         &self,
         request: Request<GetPluginRequest>,
     ) -> Result<Response<GetPluginResponse>, Status> {
+        self.about.usages.read().await;
         plugins::get(self, &request)
     }
 
@@ -141,25 +182,76 @@ impl Host for HostService {
         &self,
         request: Request<RefreshCapabilitiesRequest>,
     ) -> Result<Response<RefreshCapabilitiesResponse>, Status> {
-        operate::refresh(self, request).await
+        let recording = self.recording(&request, "refresh", &request.get_ref().name);
+        let result = operate::refresh(self, request).await;
+        recording.ended(&result);
+        result
     }
 
     async fn start(&self, request: Request<StartRequest>) -> Result<Response<StartResponse>, Status> {
-        operate::start(self, request).await
+        let recording = self.recording(&request, "start", &request.get_ref().name);
+        let result = operate::start(self, request).await;
+        recording.ended(&result);
+        result
     }
 
     async fn stop(&self, request: Request<StopRequest>) -> Result<Response<StopResponse>, Status> {
-        operate::stop(self, request).await
+        let recording = self.recording(&request, "stop", &request.get_ref().name);
+        let result = operate::stop(self, request).await;
+        recording.ended(&result);
+        result
     }
 
     async fn restart(&self, request: Request<RestartRequest>) -> Result<Response<RestartResponse>, Status> {
-        operate::restart(self, request).await
+        let recording = self.recording(&request, "restart", &request.get_ref().name);
+        let result = operate::restart(self, request).await;
+        recording.ended(&result);
+        result
+    }
+
+    async fn reload_plugin(
+        &self,
+        request: Request<ReloadPluginRequest>,
+    ) -> Result<Response<ReloadPluginResponse>, Status> {
+        let recording = self.recording(&request, "reload", &request.get_ref().name);
+        let result = reload::plugin(self, request).await;
+        recording.ended(&result);
+        result
+    }
+
+    async fn reload(&self, request: Request<ReloadRequest>) -> Result<Response<ReloadResponse>, Status> {
+        let recording =
+            self.recording(&request, "reload_config", if request.get_ref().dry_run { "dry run" } else { "" });
+        let result = reload::configuration(self, request).await;
+        recording.ended(&result);
+        result
+    }
+
+    async fn shutdown(
+        &self,
+        request: Request<ShutdownRequest>,
+    ) -> Result<Response<ShutdownResponse>, Status> {
+        let recording = self.recording(&request, "shutdown", "");
+        let result = leave::shutdown(self, &request).await;
+        recording.ended(&result);
+        result
+    }
+
+    async fn hand_over(
+        &self,
+        request: Request<HandOverRequest>,
+    ) -> Result<Response<HandOverResponse>, Status> {
+        let recording = self.recording(&request, "hand_over", "");
+        let result = leave::hand_over(self, request).await;
+        recording.ended(&result);
+        result
     }
 
     async fn get_status(
         &self,
         request: Request<GetStatusRequest>,
     ) -> Result<Response<GetStatusResponse>, Status> {
+        self.about.usages.read().await;
         status::status(self, &request)
     }
 
@@ -174,14 +266,20 @@ impl Host for HostService {
         &self,
         request: Request<ListRawAnswersRequest>,
     ) -> Result<Response<ListRawAnswersResponse>, Status> {
-        raw::list(self, &request)
+        let recording = self.recording(&request, "list_raw_answers", "");
+        let result = raw::list(self, &request);
+        recording.ended(&result);
+        result
     }
 
     async fn get_raw_answer(
         &self,
         request: Request<GetRawAnswerRequest>,
     ) -> Result<Response<GetRawAnswerResponse>, Status> {
-        raw::get(self, &request)
+        let recording = self.recording(&request, "get_raw_answer", &request.get_ref().call_id);
+        let result = raw::get(self, &request);
+        recording.ended(&result);
+        result
     }
 
     async fn logs(&self, request: Request<LogsRequest>) -> Result<Response<Self::LogsStream>, Status> {

@@ -2,12 +2,11 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, chmodat, chownat, openat, statat, unlinkat};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
-use tokio::net::UnixListener;
 
 use super::path::ShortPath;
 
@@ -15,8 +14,9 @@ use super::path::ShortPath;
 pub const SOCKET_NAME: &str = "host.sock";
 /// Owner and group may connect; what they may do then is a matter of their role.
 const SOCKET_MODE: u32 = 0o660;
-/// Connections that wait for `accept`: a burst of clients at once. Beyond it their connect waits or fails.
-const BACKLOG: i32 = 128;
+/// Connections that wait for `accept`: a burst of clients at once, and everybody who comes while one supervisor hands over to
+/// the next. Beyond it their connect waits or fails; the kernel's own bound is `net.core.somaxconn`.
+const BACKLOG: i32 = 1024;
 
 /// Why the socket cannot be bound.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +44,12 @@ pub enum BindError {
         /// Why not.
         source: io::Error,
     },
+    /// It is somebody else's, who handed it in and only has it linked here.
+    #[error("{} was handed in by the service manager, which sets its group: see SocketGroup= of the socket unit", path.display())]
+    HandedIn {
+        /// The path.
+        path: PathBuf,
+    },
     /// A step failed.
     #[error("cannot {what} {}: {source}; check the runtime_dir's owner, mode and free space", path.display())]
     Io {
@@ -59,40 +65,99 @@ pub enum BindError {
 /// A listening socket and the file that it must remove.
 #[derive(Debug)]
 pub struct HostSocket {
-    /// Accepts connections.
+    /// Clients connect to it; it does not block.
     pub listener: UnixListener,
-    /// Removed when this is dropped, unless somebody else's has taken its place.
-    pub file: SocketFile,
+    /// Removed when this is dropped, unless somebody else's has taken its place. `None` where somebody else made the socket,
+    /// who removes it, too.
+    pub file: Option<SocketFile>,
 }
 
 /// The socket's file.
 #[derive(Debug)]
 pub struct SocketFile {
     directory: OwnedFd,
-    /// Device and inode: what was bound, whatever stands under its name later.
-    identity: (u64, u64),
+    name: &'static str,
+    identity: FileIdentity,
+    kept: bool,
+}
+
+/// Device and inode: what was bound, whatever stands under its name later.
+pub type FileIdentity = (u64, u64);
+
+impl SocketFile {
+    /// The file of a socket that another supervisor bound. It is not ours to remove before it is
+    /// [claimed](Self::claim).
+    ///
+    /// # Errors
+    /// When its directory cannot be opened.
+    pub fn adopt(runtime_dir: &Path, identity: FileIdentity) -> io::Result<Self> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = openat(CWD, runtime_dir, flags, Mode::empty())?;
+        Ok(Self { directory, name: SOCKET_NAME, identity, kept: true })
+    }
+
+    /// For whoever takes it over.
+    #[must_use]
+    pub fn identity(&self) -> FileIdentity {
+        self.identity
+    }
+
+    /// From here on it is removed with this.
+    pub fn claim(&mut self) {
+        self.kept = false;
+    }
+
+    /// Leaves the file where it is: it is somebody else's now.
+    pub fn keep(mut self) {
+        self.kept = true;
+    }
 }
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        if let Ok(found) = statat(&self.directory, SOCKET_NAME, AtFlags::SYMLINK_NOFOLLOW)
+        if self.kept {
+            return;
+        }
+        if let Ok(found) = statat(&self.directory, self.name, AtFlags::SYMLINK_NOFOLLOW)
             && (found.st_dev, found.st_ino) == self.identity
         {
             // What cannot be removed is removed by the next supervisor, which finds it dead.
-            let _ = unlinkat(&self.directory, SOCKET_NAME, AtFlags::empty());
+            let _ = unlinkat(&self.directory, self.name, AtFlags::empty());
         }
     }
 }
 
 /// Binds `host.sock` in a runtime directory whose lock this process holds. `group` is the group that may connect;
-/// without one it stays the process's own. Must be called within a tokio runtime.
+/// without one it stays the process's own.
 ///
 /// A dead socket of an earlier supervisor is removed: the lock is ours and nobody answers on it.
 ///
 /// # Errors
 /// [`BindError`]; nothing is left behind.
 pub fn bind_host(runtime_dir: &Path, group: Option<u32>) -> Result<HostSocket, BindError> {
-    let path = runtime_dir.join(SOCKET_NAME);
+    bind_named(runtime_dir, SOCKET_NAME, group, Living::Stays)
+}
+
+/// What becomes of a socket of that name on which somebody listens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Living {
+    /// It stays, and nothing is bound.
+    Stays,
+    /// Its file goes, since the directory's lock is ours: it is that of the supervisor which hands over to us.
+    Goes,
+}
+
+/// The same for a socket of another name.
+///
+/// # Errors
+/// [`BindError`]; nothing is left behind.
+pub(crate) fn bind_named(
+    runtime_dir: &Path,
+    name: &'static str,
+    group: Option<u32>,
+    living: Living,
+) -> Result<HostSocket, BindError> {
+    let path = runtime_dir.join(name);
     let io = |what: &'static str| {
         let path = path.clone();
         move |source: rustix::io::Errno| BindError::Io { what, path, source: source.into() }
@@ -104,33 +169,56 @@ pub fn bind_host(runtime_dir: &Path, group: Option<u32>) -> Result<HostSocket, B
         path: path.clone(),
         source,
     })?;
-    clear_dead(&directory, &path, &short)?;
+    clear(&directory, name, &path, &short, living)?;
 
     let address = SocketAddrUnix::new(short.as_path()).map_err(io("name"))?;
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).map_err(io("make"))?;
     bind(&socket, &address).map_err(io("bind"))?;
-    let made = statat(&directory, SOCKET_NAME, AtFlags::SYMLINK_NOFOLLOW).map_err(io("look at"))?;
-    let file = SocketFile { directory, identity: (made.st_dev, made.st_ino) };
+    let made = statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW).map_err(io("look at"))?;
+    let file = SocketFile { directory, name, identity: (made.st_dev, made.st_ino), kept: false };
 
     // Until `listen` every connect is refused, so nobody slips in under a mode that is not the final one.
     if let Some(gid) = group {
-        chownat(&file.directory, SOCKET_NAME, None, Some(Gid::from_raw(gid)), AtFlags::SYMLINK_NOFOLLOW)
+        chownat(&file.directory, name, None, Some(Gid::from_raw(gid)), AtFlags::SYMLINK_NOFOLLOW)
             .map_err(|source| BindError::Group { path: path.clone(), gid, source: source.into() })?;
     }
     let mode = Mode::from_raw_mode(SOCKET_MODE);
-    chmodat(&file.directory, SOCKET_NAME, mode, AtFlags::empty()).map_err(io("set the mode of"))?;
+    chmodat(&file.directory, name, mode, AtFlags::empty()).map_err(io("set the mode of"))?;
     listen(&socket, BACKLOG).map_err(io("listen on"))?;
-    let listener = UnixListener::from_std(socket.into()).map_err(|source| BindError::Io {
-        what: "listen on",
-        path: path.clone(),
-        source,
-    })?;
-    Ok(HostSocket { listener, file })
+    Ok(HostSocket { listener: socket.into(), file: Some(file) })
 }
 
-fn clear_dead(directory: &OwnedFd, path: &Path, short: &ShortPath) -> Result<(), BindError> {
-    let found = match statat(directory, SOCKET_NAME, AtFlags::SYMLINK_NOFOLLOW) {
+/// Gives the socket to another group, or back to our own: for a configuration that names another one while it is served.
+/// Connections that exist are not concerned. Blocking.
+///
+/// # Errors
+/// [`BindError`]; the group stays then.
+pub fn regroup(runtime_dir: &Path, group: Option<u32>) -> Result<(), BindError> {
+    let path = runtime_dir.join(SOCKET_NAME);
+    let gid = group.unwrap_or_else(|| rustix::process::getegid().as_raw());
+    let found = statat(CWD, &path, AtFlags::SYMLINK_NOFOLLOW).map_err(|source| BindError::Io {
+        what: "look at",
+        path: path.clone(),
+        source: source.into(),
+    })?;
+    match FileType::from_raw_mode(found.st_mode) {
+        FileType::Socket => {}
+        FileType::Symlink => return Err(BindError::HandedIn { path }),
+        _ => return Err(BindError::NotASocket { path }),
+    }
+    chownat(CWD, &path, None, Some(Gid::from_raw(gid)), AtFlags::SYMLINK_NOFOLLOW)
+        .map_err(|source| BindError::Group { path, gid, source: source.into() })
+}
+
+fn clear(
+    directory: &OwnedFd,
+    name: &str,
+    path: &Path,
+    short: &ShortPath,
+    living: Living,
+) -> Result<(), BindError> {
+    let found = match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(found) => found,
         Err(rustix::io::Errno::NOENT) => return Ok(()),
         Err(error) => {
@@ -142,10 +230,11 @@ fn clear_dead(directory: &OwnedFd, path: &Path, short: &ShortPath) -> Result<(),
     }
     match UnixStream::connect(short.as_path()) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
+        _ if living == Living::Goes => {}
         // A full backlog, a foreign owner, an answer: whatever it is, it is not provably dead.
         _ => return Err(BindError::InUse { path: path.to_owned() }),
     }
-    unlinkat(directory, SOCKET_NAME, AtFlags::empty()).map_err(|error| BindError::Io {
+    unlinkat(directory, name, AtFlags::empty()).map_err(|error| BindError::Io {
         what: "remove the dead",
         path: path.to_owned(),
         source: error.into(),
@@ -159,8 +248,8 @@ mod tests {
 
     use super::*;
 
-    #[tokio::test]
-    async fn it_is_bound_with_its_mode_and_removed_at_the_end() {
+    #[test]
+    fn it_is_bound_with_its_mode_and_removed_at_the_end() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(SOCKET_NAME);
         let socket = bind_host(dir.path(), None).unwrap();
@@ -170,8 +259,8 @@ mod tests {
         assert!(!path.exists());
     }
 
-    #[tokio::test]
-    async fn a_dead_socket_is_replaced_and_a_living_one_is_not() {
+    #[test]
+    fn a_dead_socket_is_replaced_and_a_living_one_is_not() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(SOCKET_NAME);
         drop(StdListener::bind(&path).unwrap());
@@ -181,8 +270,8 @@ mod tests {
         drop(socket);
     }
 
-    #[tokio::test]
-    async fn a_file_of_that_name_is_left_alone() {
+    #[test]
+    fn a_file_of_that_name_is_left_alone() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(SOCKET_NAME);
         std::fs::write(&path, "mine").unwrap();
@@ -190,8 +279,8 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
     }
 
-    #[tokio::test]
-    async fn a_successors_socket_is_not_removed() {
+    #[test]
+    fn a_successors_socket_is_not_removed() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(SOCKET_NAME);
         let socket = bind_host(dir.path(), None).unwrap();
@@ -201,8 +290,24 @@ mod tests {
         assert!(path.exists());
     }
 
-    #[tokio::test]
-    async fn a_runtime_directory_of_any_length_will_do() {
+    #[test]
+    fn a_file_that_was_taken_over_is_removed_and_one_that_was_handed_over_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(SOCKET_NAME);
+        let file = bind_host(dir.path(), None).unwrap().file.unwrap();
+        let adopt = || SocketFile::adopt(dir.path(), file.identity()).unwrap();
+        // One that did not take over leaves it.
+        drop(adopt());
+        let mut adopted = adopt();
+        file.keep();
+        assert!(path.exists());
+        adopted.claim();
+        drop(adopted);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_runtime_directory_of_any_length_will_do() {
         let dir = tempfile::tempdir().unwrap();
         let deep = dir.path().join("d".repeat(150));
         std::fs::create_dir(&deep).unwrap();

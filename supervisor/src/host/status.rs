@@ -38,13 +38,21 @@ pub(super) fn status(
         plugins: service.plugins(permitted.sees()),
         not_enforced: about.not_enforced.iter().map(|text| line(Raw::from(text))).collect(),
         refused: about
-            .refused
+            .reloader
+            .refused()
             .iter()
             .filter(|refused| permitted.sees().plugin(&refused.name))
             .map(refused)
             .collect(),
         you: Some((&permitted.peer).into()),
         state_service: Some(about.keeper.as_ref().map_or_else(no_state, |keeper| kept(&keeper.status()))),
+        config_unix_ms: unix_ms(about.reloader.read_at()),
+        config_problem: about.reloader.problem().map(wire).unwrap_or_default(),
+        usage: Some(about.usages.latest().own_usage()),
+        tier: about.tier.to_owned(),
+        audit: Some(about.audit.status()),
+        taken_over: service.registry.adopted().taken_over.try_into().unwrap_or(u32::MAX),
+        log_lines_dropped: talon_telemetry::dropped(),
     }))
 }
 

@@ -37,13 +37,17 @@ pub(super) fn events(
         .then(|| service.plugin(&wanted))
         .transpose()?
         .map(|plugin| plugin.name().clone());
+    let events = service.events.clone();
     let stream = follow(service.events.subscribe()).filter_map(move |next| {
         let event = match next {
             Next::Item(event) => {
                 let wanted = only.is_none() || event.plugin == only;
                 wanted.then(|| event_on_wire(&event))
             }
-            Next::Missed(count) => Some(missed_events(count)),
+            Next::Missed(count) => {
+                events.lose(count);
+                Some(missed_events(count))
+            }
         };
         std::future::ready(event.map(Ok))
     });
@@ -116,9 +120,11 @@ impl HostService {
         stream: impl Stream<Item = Result<T, Status>> + Send + 'static,
         place: OwnedSemaphorePermit,
     ) -> Lines<T> {
-        let closing = self.closing.clone().cancelled_owned();
+        let closing = self.closing.clone();
+        let last_word = stream::once(async move { closing.last_word() });
         stream
-            .take_until(closing)
+            .take_until(self.closing.ended())
+            .chain(last_word.filter_map(|status| std::future::ready(status.map(Err))))
             .map(move |item| {
                 let _held = &place;
                 item

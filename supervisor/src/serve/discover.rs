@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use talon_plugin::discover::{self, Discovered, Refused};
 use talon_plugin::spec::PluginSpec;
-use talon_plugin::{EventKind, Events, NewEvent, Registry};
+use talon_plugin::{EventKind, Events, NewEvent, PluginName, Registry};
 
 use talon_sanitize::{Raw, inert};
 
@@ -26,13 +26,7 @@ pub(super) async fn register_all(config: &Arc<Config>, registry: &Registry, even
             refused.push(Refused { name, path, reason: error.to_string() });
         }
     }
-    for refused in &refused {
-        // Names of files are what whoever put them there made them, and reasons quote them.
-        let (name, reason) = (Raw::from(&refused.name).line(), Raw::from(&refused.reason).line());
-        let path = Raw::of(refused.path.display()).line();
-        tracing::warn!(plugin = ?name, %path, "refused: {reason}");
-        events.emit(NewEvent::new(EventKind::Refused, inert!("{}: {}", name, reason)).field("path", path));
-    }
+    tell_refused(&refused, events);
     refused
 }
 
@@ -47,6 +41,37 @@ pub(crate) fn find(config: &Config) -> Discovered {
         all.refused.append(&mut found.refused);
     }
     all
+}
+
+/// The one plugin of this name, as configuration and disk say now. `None`: neither knows it. Blocking.
+pub(crate) fn find_one(config: &Config, name: &PluginName) -> Result<Option<PluginSpec>, Refused> {
+    if let Some(entry) = config.plugins.tools.plugins.get(name.as_str()) {
+        let source = format!("plugins.tools.plugins.{name}");
+        return discover::configured(name, &source, &entry.plugin, &config.spec_defaults()).map(Some);
+    }
+    let Some(dir) = &config.plugins.tools.plugin_dir else { return Ok(None) };
+    let Discovered { plugins, refused } = discover::scan(dir, &config.spec_defaults());
+    if let Some(spec) = plugins.into_iter().find(|spec| spec.name == *name) {
+        return Ok(Some(spec));
+    }
+    refused.into_iter().find(|refused| is_about(refused, name) || refused.path == *dir).map_or(Ok(None), Err)
+}
+
+/// Whether something that was refused would have been the plugin of this name.
+pub(crate) fn is_about(refused: &Refused, name: &PluginName) -> bool {
+    refused.name == name.as_str()
+        || PluginName::from_file_name(&refused.name).is_ok_and(|of_file| of_file == *name)
+}
+
+/// Says what was refused, in the log and as events.
+pub(crate) fn tell_refused(refused: &[Refused], events: &Events) {
+    for refused in refused {
+        // Names of files are what whoever put them there made them, and reasons quote them.
+        let (name, reason) = (Raw::from(&refused.name).line(), Raw::from(&refused.reason).line());
+        let path = Raw::of(refused.path.display()).line();
+        tracing::warn!(plugin = ?name, %path, "refused: {reason}");
+        events.emit(NewEvent::new(EventKind::Refused, inert!("{}: {}", name, reason)).field("path", path));
+    }
 }
 
 fn place(spec: &PluginSpec) -> std::path::PathBuf {

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use talon_plugin::service::{Home, ServiceSpec};
+use talon_plugin::service::{Home, Service, ServiceSpec};
 use talon_plugin::{Events, PluginName, Registry, Settings, StateSockets};
 
 use super::ServeFailure;
@@ -32,11 +32,11 @@ pub(super) async fn start(
     registry: &Registry,
     keeper: &Keeper,
     signals: &mut Signals,
-) -> Result<(), Option<ServeFailure>> {
+) -> Result<Service, Option<ServeFailure>> {
     tell_of_imports(config);
-    run(config, config.talon_plugin_settings().uid_range, registry, keeper).map_err(Some)?;
+    let service = run(config, config.talon_plugin_settings().uid_range, registry, keeper).map_err(Some)?;
     tokio::select! {
-        opened = keeper.opened() => opened.map_err(|error| Some(error.into())),
+        opened = keeper.opened() => opened.map(|()| service).map_err(|error| Some(error.into())),
         stop = signals.stop() => {
             tracing::info!(signal = stop.name(), "stopping: the state service was still starting");
             Err(None)
@@ -50,7 +50,7 @@ pub(crate) fn run(
     uid_range: Option<RangeInclusive<u32>>,
     registry: &Registry,
     keeper: &Keeper,
-) -> Result<(), ServeFailure> {
+) -> Result<Service, ServeFailure> {
     let service = registry.service(spec(config, uid_range)?, Arc::new(keeper.clone()));
     let life = &config.plugins.tools.lifecycle;
     let checks = HealthChecks {
@@ -58,8 +58,8 @@ pub(crate) fn run(
         timeout: life.health_check_timeout.get(),
         threshold: life.health_failure_threshold,
     };
-    tokio::spawn(state::watch(keeper.clone(), service, checks));
-    Ok(())
+    tokio::spawn(state::watch(keeper.clone(), service.clone(), checks));
+    Ok(service)
 }
 
 /// Tells of state that could be imported, until something was.

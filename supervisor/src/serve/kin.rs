@@ -4,6 +4,7 @@
 //! plugin out of other plugins' business; one that makes a stranger of its uid work for it is held only by a uid of
 //! its own.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use nix::errno::Errno;
@@ -17,15 +18,16 @@ const MAX_GENERATIONS: usize = 256;
 /// How often a walk is begun anew when an ancestor ended in the middle of it.
 const WALKS: usize = 3;
 
-/// Whether `pid` is below us. When it cannot be told, because it has ended already, it is.
-pub(super) fn is_ours(pid: i32) -> bool {
+/// Whether `pid` is below us, or below one of these monitors: they were another supervisor's children. When it cannot be told, because it has ended already, it is.
+pub(super) fn is_ours(pid: i32, monitors: &BTreeSet<u32>) -> bool {
     // A process of a foreign pid namespace has no number here, and is nobody's child here.
-    pid > 0 && (0..WALKS).find_map(|_| walk(Pid::from_raw(pid))).unwrap_or(true)
+    pid > 0 && (0..WALKS).find_map(|_| walk(Pid::from_raw(pid), monitors)).unwrap_or(true)
 }
 
-fn walk(mut pid: Pid) -> Option<bool> {
+fn walk(mut pid: Pid, monitors: &BTreeSet<u32>) -> Option<bool> {
+    let is_monitor = |pid: Pid| monitors.contains(&pid.as_raw().cast_unsigned());
     for _ in 0..MAX_GENERATIONS {
-        if pid == getpid() || is_our_child(pid) {
+        if pid == getpid() || is_our_child(pid) || is_monitor(pid) {
             return Some(true);
         }
         match parent(pid) {
@@ -64,10 +66,11 @@ mod tests {
 
     #[test]
     fn we_and_those_below_us_are_ours_and_our_parent_is_not() {
-        assert!(is_ours(getpid().as_raw()));
-        assert!(!is_ours(nix::unistd::getppid().as_raw()));
-        assert!(!is_ours(1));
-        assert!(!is_ours(0));
+        let none = BTreeSet::new();
+        assert!(is_ours(getpid().as_raw(), &none));
+        assert!(!is_ours(nix::unistd::getppid().as_raw(), &none));
+        assert!(!is_ours(1, &none));
+        assert!(!is_ours(0, &none));
         // A shell that waits for a child of its own: a grandchild of ours.
         let mut shell = Command::new("sh")
             .args(["-c", "cat & echo $!; wait"])
@@ -75,15 +78,18 @@ mod tests {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        assert!(is_ours(number(shell.id())));
+        assert!(is_ours(number(shell.id()), &none));
         let mut line = String::new();
         std::io::BufRead::read_line(&mut std::io::BufReader::new(shell.stdout.take().unwrap()), &mut line)
             .unwrap();
-        assert!(is_ours(line.trim().parse().unwrap()));
+        assert!(is_ours(line.trim().parse().unwrap(), &none));
+        // What stands below a monitor that was taken over is ours wherever it came from.
+        let parent = nix::unistd::getppid().as_raw();
+        assert!(is_ours(parent, &BTreeSet::from([parent.cast_unsigned()])));
         drop(shell.stdin.take());
         let pid = shell.id();
         shell.wait().unwrap();
         // Gone: it cannot be told any more.
-        assert!(is_ours(number(pid)));
+        assert!(is_ours(number(pid), &none));
     }
 }

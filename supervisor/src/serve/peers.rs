@@ -3,29 +3,47 @@
 use std::ffi::CString;
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use nix::unistd::{Gid, Uid, User, getgrouplist};
+use talon_plugin::Registry;
 
 use super::kin;
+use crate::admin::Admit;
 use crate::config::PeerPolicy;
 use crate::host::{Peer, Recognise};
 
-/// Recognises peers by a policy.
+/// Recognises peers by the policy of the moment in which they connect.
 ///
 /// The kernel tells a peer's uid and primary group. Its further groups are those that the user database gives that
-/// uid: a process cannot add to them, and they are read when it connects.
-pub(super) fn recognise(policy: PeerPolicy) -> Recognise {
+/// uid: a process cannot add to them, and they are read when it connects. What stands below a monitor that `registry` took over
+/// is a plugin's as much as what stands below us.
+pub(super) fn recognise(policy: Arc<ArcSwap<PeerPolicy>>, registry: Registry) -> Recognise {
     let own_uid = Uid::effective().as_raw();
     Arc::new(move |credentials| {
         let (uid, gid) = (credentials.uid(), credentials.gid());
         // A plugin with a uid of its own is nobody the configuration knows; one with ours would be we ourselves.
-        if uid == own_uid && kin::is_ours(credentials.pid().unwrap_or_default()) {
+        if uid == own_uid && kin::is_ours(credentials.pid().unwrap_or_default(), &registry.monitors()) {
             return None;
         }
+        let policy = policy.load();
         let found = policy.classify(uid, gid, &groups_of(uid));
         let rights = found.map(|rights| (rights.role, rights.origin));
         let allowed = found.and_then(|rights| rights.allowed.clone());
         let pid = credentials.pid().and_then(|pid| u32::try_from(pid).ok()).unwrap_or_default();
         Some(Peer { uid, gid, pid, rights, allowed })
+    })
+}
+
+/// Who may read health and metrics: root, this process's own user, and members of a group. Nobody that runs below us.
+pub(super) fn watchers(group: Option<u32>, registry: Registry) -> Admit {
+    let own_uid = Uid::effective().as_raw();
+    Arc::new(move |credentials| {
+        let (uid, gid) = (credentials.uid(), credentials.gid());
+        if uid == own_uid && kin::is_ours(credentials.pid().unwrap_or_default(), &registry.monitors()) {
+            return false;
+        }
+        let in_group = |group: u32| gid == group || groups_of(uid).contains(&group);
+        uid == 0 || uid == own_uid || group.is_some_and(in_group)
     })
 }
 

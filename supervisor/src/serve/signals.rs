@@ -45,7 +45,6 @@ pub fn stdin_ends() -> Lifeline {
 pub(super) struct Signals {
     terminate: Signal,
     interrupt: Signal,
-    hangup: Signal,
     lifeline: Option<Lifeline>,
 }
 
@@ -54,23 +53,16 @@ impl Signals {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
-            hangup: signal(SignalKind::hangup())?,
             lifeline,
         })
     }
 
     /// Resolves at the next signal that asks to stop. Safe to call again and to drop.
     pub(super) async fn stop(&mut self) -> Stop {
-        loop {
-            tokio::select! {
-                Some(()) = self.terminate.recv() => return Stop::Terminate,
-                Some(()) = self.interrupt.recv() => return Stop::Interrupt,
-                () = cut(&mut self.lifeline) => return Stop::Lifeline,
-                Some(()) = self.hangup.recv() => {
-                    // A closed terminal must not end a supervisor.
-                    tracing::warn!("SIGHUP: the configuration is read at the start only; restart talon to change it");
-                }
-            }
+        tokio::select! {
+            Some(()) = self.terminate.recv() => Stop::Terminate,
+            Some(()) = self.interrupt.recv() => Stop::Interrupt,
+            () = cut(&mut self.lifeline) => Stop::Lifeline,
         }
     }
 }

@@ -30,8 +30,8 @@ pub async fn watch(keeper: Keeper, service: Service, checks: HealthChecks) {
         Endpoint::from_static("http://talon-state.invalid").connect_with_connector_lazy(keeper.connector());
     let mut operator = OperatorClient::new(channel);
     let mut missed = 0;
-    while !keeper.is_closing() {
-        sleep(checks.interval).await;
+    let closing = keeper.closing();
+    while closing.run_until_cancelled(sleep(checks.interval)).await.is_some() {
         if !matches!(keeper.status().state, KeeperState::Serving | KeeperState::Unavailable) {
             missed = 0;
             continue;

@@ -9,6 +9,7 @@ use std::os::unix::net;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use hyper_util::rt::TokioIo;
@@ -48,14 +49,14 @@ pub struct Keeper {
 
 pub(super) struct Inner {
     pub(super) open: Open,
-    quotas: Quotas,
+    quotas: ArcSwap<Quotas>,
     events: Events,
     wanted: Mutex<Wanted>,
     /// Something in `wanted` changed.
     pub(super) changed: Notify,
     status: watch::Sender<KeeperStatus>,
-    /// Ends the session, and with its control socket the service.
-    closing: CancellationToken,
+    /// Ends the session, and with its control socket the service. Another one once the service may run again.
+    closing: Mutex<CancellationToken>,
     /// Ends the session with the present process. That one's end of the socket may have been handed on, so that the session
     /// would not end by itself, and somebody else would be given what is meant for the next process.
     session: Mutex<CancellationToken>,
@@ -82,21 +83,32 @@ impl Keeper {
     pub fn new(open: Open, quotas: Quotas, events: Events) -> Self {
         let inner = Inner {
             open,
-            quotas,
+            quotas: ArcSwap::from_pointee(quotas),
             events,
             wanted: Mutex::default(),
             changed: Notify::new(),
             status: watch::Sender::new(KeeperStatus::default()),
             session: Mutex::new(CancellationToken::new()),
-            closing: CancellationToken::new(),
+            closing: Mutex::default(),
         };
         Self { inner: Arc::new(inner) }
+    }
+
+    /// From now on plugins' processes that start have these quotas.
+    pub fn set_quotas(&self, quotas: Quotas) {
+        self.inner.quotas.store(Arc::new(quotas));
     }
 
     /// How the service is.
     #[must_use]
     pub fn status(&self) -> KeeperStatus {
         self.inner.status.borrow().clone()
+    }
+
+    /// What a plugin may keep.
+    #[must_use]
+    pub fn quota(&self, plugin: &PluginName) -> Quota {
+        (self.inner.quotas.load())(plugin)
     }
 
     /// Resolves when the service has opened its database for the first time, also if that does not answer yet.
@@ -132,9 +144,16 @@ impl Keeper {
         }
     }
 
-    /// Whether the service is to end.
-    pub(super) fn is_closing(&self) -> bool {
-        self.inner.closing.is_cancelled()
+    /// Cancelled when the service that runs now is to end.
+    pub(super) fn closing(&self) -> CancellationToken {
+        self.inner.closing()
+    }
+
+    /// Lets a service run again after one was stopped. What plugins were promised is kept: their sockets stayed open, and
+    /// the next process gets them.
+    pub(crate) fn reopen(&self) {
+        *self.inner.closing.lock().unwrap_or_else(PoisonError::into_inner) = CancellationToken::new();
+        self.inner.note(|status| *status = KeeperStatus::default());
     }
 
     /// Makes connections to the service's operator side. They are taken as soon as it runs.
@@ -175,10 +194,14 @@ impl Keeper {
 impl Inner {
     /// Ends the session there is, and begins another.
     fn next_session(&self) -> CancellationToken {
-        let next = self.closing.child_token();
+        let next = self.closing().child_token();
         let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::replace(&mut *session, next.clone()).cancel();
         next
+    }
+
+    fn closing(&self) -> CancellationToken {
+        self.closing.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn wanted(&self) -> MutexGuard<'_, Wanted> {
@@ -223,7 +246,7 @@ impl fmt::Debug for Keeper {
 
 impl StateSockets for Keeper {
     fn attach(&self, plugin: &PluginName, peer: u32, socket: OwnedFd) -> Box<dyn Attached> {
-        let quota = (self.inner.quotas)(plugin);
+        let quota = (self.inner.quotas.load())(plugin);
         let mut wanted = self.inner.wanted();
         wanted.last_id += 1;
         let id = wanted.last_id;
@@ -253,7 +276,14 @@ impl fmt::Debug for Detach {
     }
 }
 
-impl Attached for Detach {}
+impl Attached for Detach {
+    fn socket(&self) -> io::Result<OwnedFd> {
+        let wanted = self.inner.wanted();
+        // It is there for as long as this is.
+        let socket = wanted.sockets.get(&self.id).ok_or(io::ErrorKind::NotFound)?;
+        socket.listener.try_clone()
+    }
+}
 
 impl Drop for Detach {
     fn drop(&mut self) {
@@ -273,7 +303,7 @@ impl Link for Keeper {
     }
 
     fn stopping(&self) {
-        self.inner.closing.cancel();
+        self.inner.closing().cancel();
     }
 
     fn ended(&self, how: &Sanitized, again_in: Option<Duration>) {

@@ -9,7 +9,8 @@ use talon_plugin::entry::SandboxMode;
 use talon_proto::host::{GetStatusResponse, Plugin};
 
 use super::super::table::{Cell, Table};
-use super::{Check, Verdict, wrapped};
+use super::check::{Check, Of, Section, Verdict};
+use super::wrap::wrapped_on;
 use crate::config::Config;
 use crate::serve::find_plugins;
 
@@ -61,8 +62,8 @@ impl Jails {
         let accepted = machine.accepted_by_enforce();
         let verdict = match (accepted, self.asked.enforce()) {
             (true, _) => Verdict::Ok,
-            (false, false) => Verdict::Note,
-            (false, true) => Verdict::Missing,
+            (false, false) => Verdict::Warn,
+            (false, true) => Verdict::Fail,
         };
         if !accepted {
             let refused: Vec<_> = machine.refused().map(|line| line.name).collect();
@@ -72,10 +73,10 @@ impl Jails {
                 refused.join(", ")
             );
         }
-        if verdict == Verdict::Missing {
+        if verdict == Verdict::Fail {
             says.push_str(" (see below how to get them, or set sandbox.mode to best-effort)");
         }
-        Check::new("jail: tier", verdict, says)
+        Check::new(Section::Sandbox, "jail: tier", verdict, says)
     }
 
     /// What is in force of one protection.
@@ -83,7 +84,7 @@ impl Jails {
         self.running.as_ref().map(|running| running.holds(name))
     }
 
-    pub(super) fn table(&self) -> Table {
+    pub(super) fn table(&self, page: usize) -> Table {
         let asked = self.asked.word();
         let mut table = Table::new(&["PROTECTION", "AVAILABLE", "ASKED", "ENFORCED", ""]);
         let column =
@@ -98,7 +99,7 @@ impl Jails {
             + 4 * 2;
         for line in &self.machine.lines {
             let holds = self.holds(line.name);
-            let texts = wrapped(line.says(), used);
+            let texts = wrapped_on(page, line.says(), used);
             let mut first = Some([
                 line.name.into(),
                 self.available(line),
@@ -115,7 +116,7 @@ impl Jails {
     }
 
     /// How to get what is not there whole; empty if all is.
-    pub(super) fn remedies(&self) -> Table {
+    pub(super) fn remedies(&self, page: usize) -> Table {
         let mut table = Table::new(&["TO GET", ""]);
         let mut told: Vec<(&str, Vec<&str>)> = Vec::new();
         for line in self.machine.lines.iter().filter(|line| !line.remedy.is_empty()) {
@@ -127,7 +128,7 @@ impl Jails {
         let used = told.iter().map(|(_, names)| names.join(", ").len()).max().unwrap_or_default() + 2;
         for (remedy, names) in told {
             let mut names = Some(names.join(", "));
-            for text in wrapped(remedy, used) {
+            for text in wrapped_on(page, remedy, used) {
                 table.row(vec![names.take().unwrap_or_default().into(), text.into()]);
             }
         }
@@ -219,7 +220,10 @@ impl Asked {
         if self.mode == Mode::Off {
             says.push_str("; plugins run without a jail: set sandbox.mode to enforce");
         }
-        Check::new("jail: mode", if less { Verdict::Note } else { Verdict::Ok }, says)
+        {
+            let of = Of(Section::Sandbox, "jail: mode");
+            if less { of.warn(says) } else { of.ok(says) }
+        }
     }
 }
 

@@ -21,7 +21,7 @@ fn plugins_that_differ_are_counted_and_named() {
     assert_eq!(some.word(), "enforce, 1 best-effort, 1 off");
     let check = some.check();
     assert_eq!(check.says, "enforce; 3 plugins, 1 best-effort: c, 1 off: b");
-    assert_eq!(check.verdict, Verdict::Note);
+    assert_eq!(check.verdict, Verdict::Warn);
     assert_eq!(asked(Mode::Enforce, &all[..1]).check().verdict, Verdict::Ok);
     assert_eq!(asked(Mode::Enforce, &[]).check().says, "enforce; no plugins");
     assert!(asked(Mode::BestEffort, &all).enforce(), "one plugin is enough");

@@ -1,27 +1,46 @@
-//! `talon doctor`: what this machine can give, and whether what is configured can work here.
+//! `talon doctor`: what this machine can give, whether what is configured can work here, and how to mend what cannot.
+//!
+//! Each file looks at one thing and changes nothing. Whatever may hang (a service manager, a collector, another program) is
+//! waited for a few seconds and no longer.
 
-mod checks;
+mod audit;
+mod bounded;
+mod check;
+mod config;
+mod files;
 mod jail;
+mod machine;
+mod process;
+mod programs;
+mod reach;
+mod service;
+mod supervisor;
 pub(super) mod wrap;
 
-use anstyle::{AnsiColor, Style};
+use anstyle::Style;
 use clap::Args;
 use serde_json::json;
 
+use self::check::{Check, Of, SECTIONS, Section, Verdict};
 use self::jail::Jails;
-use self::wrap::wrapped;
+use self::wrap::wrapped_on;
 use super::failure::Failure;
+use super::line::Line;
 use super::output::Out;
 use super::table::{Cell, Table};
 use super::{Global, serve};
 use crate::exit;
 
-/// Check this machine and the configuration: protections, directories, the supervisor.
+/// The widest page: longer lines are hard to read.
+const MAX_COLUMNS: usize = 100;
+
+/// Check this machine, the configuration, the service and the running supervisor, and say how to mend what is wrong.
 ///
-/// For each protection of the jail it says what this machine can give to the user who asks, what the configuration asks for,
-/// and for how many running plugins it holds. What cannot be given is followed by how to get it.
+/// Each line is ok, a warning or a failure; with what is not ok stands why it matters and what to do. For each protection of
+/// the jail it says what this machine can give to the user who asks, what the configuration asks for, and for how many
+/// running plugins it holds. Some things only root can look at: as another user those are left out by name.
 ///
-/// Exits with 1 if something that is asked for is missing.
+/// Exits with 1 if something failed.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon doctor
@@ -29,102 +48,108 @@ use crate::exit;
   talon doctor --output json | jq -r '.machine.tier'")]
 pub(super) struct DoctorArgs {}
 
-/// How one check came out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
-    Ok,
-    /// Works, though not as well as it could.
-    Note,
-    /// Something that is asked for is missing.
-    Missing,
-}
-
-impl Verdict {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Note => "note",
-            Self::Missing => "missing",
-        }
-    }
-
-    fn style(self) -> Style {
-        match self {
-            Self::Ok => AnsiColor::Green.on_default(),
-            Self::Note => AnsiColor::Yellow.on_default(),
-            Self::Missing => AnsiColor::Red.on_default(),
-        }
-    }
-}
-
-struct Check {
-    what: String,
-    verdict: Verdict,
-    says: String,
-}
-
-impl Check {
-    fn new(what: impl Into<String>, verdict: Verdict, says: impl Into<String>) -> Self {
-        Self { what: what.into(), verdict, says: says.into() }
-    }
-}
-
 impl DoctorArgs {
     pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
         let mut checks = Vec::new();
         let loaded = serve::load(&serve::load_options(global));
         match &loaded {
-            Ok(loaded) => checks.extend(checks::of_config(loaded)),
-            Err(failure) => checks.push(Check::new("config", Verdict::Missing, failure.to_string())),
+            Ok(loaded) => {
+                checks.extend(config::checks(loaded));
+                checks.extend(files::checks(loaded));
+            }
+            Err(failure) => checks.push(Of(Section::Configuration, "config").fail(failure.to_string())),
         }
-        let (supervisor, status) = checks::supervisor(global).await;
-        checks.push(supervisor);
         // Without a configuration nobody asks for anything less than the default.
         let config = loaded.ok().map(|loaded| loaded.config);
+        checks.extend(programs::checks(config.as_ref()).await);
+        let (found, status) = supervisor::checks(global).await;
+        checks.extend(found);
+        if let Some(status) = &status {
+            checks.extend(process::checks(status));
+            checks.extend(reach::healthz(status).await);
+        }
+        checks.extend(service::checks(status.as_ref()).await);
+        checks.extend(reach::checks(config.as_ref(), status.as_ref()).await);
+        checks.extend(audit::checks(config.as_ref(), status.as_ref()));
+        checks.extend(machine::checks(status.as_ref()));
         let jails = Jails::look(config.as_ref(), status.as_ref());
         match &jails {
             Ok(jails) => checks.extend(jails.checks()),
-            Err(error) => checks.push(Check::new("jail: tier", Verdict::Missing, error.to_string())),
+            Err(error) => checks.push(Of(Section::Sandbox, "jail: tier").fail(error.to_string())),
         }
         let jails = jails.ok();
 
         if out.is_json() {
-            let list = checks.iter().map(
-                |check| json!({ "check": check.what, "status": check.verdict.word(), "message": check.says }),
-            );
+            let list = checks.iter().map(Check::json);
             let mut value = json!({ "checks": list.collect::<serde_json::Value>() });
             if let Some(jails) = &jails {
                 jails.add_to(&mut value);
             }
             out.json(&value);
         } else {
-            out.table(&table(&checks));
-            if let Some(jails) = &jails {
-                out.line("");
-                out.table(&jails.table());
-                let remedies = jails.remedies();
-                if !remedies.is_empty() {
-                    out.line("");
-                    out.table(&remedies);
-                }
-            }
+            print(&checks, jails.as_ref(), out);
         }
-        let missing = checks.iter().any(|check| check.verdict == Verdict::Missing);
-        Ok(if missing { exit::TOOL_ERROR } else { exit::OK })
+        let failed = checks.iter().any(|check| check.verdict == Verdict::Fail);
+        Ok(if failed { exit::TOOL_ERROR } else { exit::OK })
     }
 }
 
-fn table(checks: &[Check]) -> Table {
-    let mut table = Table::new(&["CHECK", "STATUS", ""]);
+fn print(checks: &[Check], jails: Option<&Jails>, out: &mut Out) {
+    let page = out.columns().min(MAX_COLUMNS);
+    let mut first = true;
+    for section in SECTIONS {
+        let checks: Vec<&Check> = checks.iter().filter(|check| check.section == section).collect();
+        if checks.is_empty() {
+            continue;
+        }
+        if !first {
+            out.line("");
+        }
+        first = false;
+        out.line(Line::styled(Style::new().bold(), section.title()));
+        out.table(&table(&checks, page));
+    }
+    if let Some(jails) = jails {
+        for table in [jails.table(page), jails.remedies(page)] {
+            if !table.is_empty() {
+                out.line("");
+                out.table(&table);
+            }
+        }
+    }
+    let count = |verdict| checks.iter().filter(|check| check.verdict == verdict).count();
+    out.line("");
+    let text = format!(
+        "{} ok, {} warnings, {} failures",
+        count(Verdict::Ok),
+        count(Verdict::Warn),
+        count(Verdict::Fail)
+    );
+    out.line(super::output::shown(text));
+}
+
+fn table(checks: &[&Check], page: usize) -> Table {
+    let mut table = Table::new(&[]);
     let widest = checks.iter().map(|check| check.what.len()).max().unwrap_or_default();
-    // Two columns and their gaps stand before the text; the longest status is "missing".
-    let used = widest + "missing".len() + 4;
+    // A verdict, a name and their gaps stand before the text.
+    let used = "fail".len() + widest + 4;
     for check in checks {
-        let verdict = Cell::styled(check.verdict.word(), check.verdict.style());
-        for (number, line) in wrapped(&check.says, used).into_iter().enumerate() {
-            let first = number == 0;
-            let what = if first { check.what.as_str() } else { "" };
-            table.row(vec![what.into(), if first { verdict.clone() } else { "".into() }, line.into()]);
+        let mut head = Some((
+            Cell::styled(check.verdict.word(), check.verdict.style()),
+            Cell::from(check.what.as_str()),
+        ));
+        let mut lines = |text: &str| {
+            for line in wrapped_on(page, text, used) {
+                let (verdict, what) = head.take().unwrap_or_default();
+                table.row(vec![verdict, what, line.into()]);
+            }
+        };
+        lines(&check.says);
+        if !check.why.is_empty() {
+            lines(&format!("why: {}", check.why));
+        }
+        if !check.fix.is_empty() {
+            lines(&format!("do: {}", check.fix));
         }
     }
     table

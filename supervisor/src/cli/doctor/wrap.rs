@@ -10,7 +10,12 @@ const TEXT_COLUMNS: usize = 30;
 /// A text cut at spaces into lines that fit a page of which `used` columns are taken. A longer word, such as a path,
 /// stays whole so that it can be copied. There is at least one line.
 pub(in crate::cli) fn wrapped(text: &str, used: usize) -> Vec<String> {
-    let width = PAGE_COLUMNS.saturating_sub(used).max(TEXT_COLUMNS);
+    wrapped_on(PAGE_COLUMNS, text, used)
+}
+
+/// The same for a page of another width.
+pub(in crate::cli) fn wrapped_on(page_columns: usize, text: &str, used: usize) -> Vec<String> {
+    let width = page_columns.saturating_sub(used).max(TEXT_COLUMNS);
     let mut lines = Vec::new();
     for paragraph in text.lines() {
         // A line's own indentation means something: it is kept.

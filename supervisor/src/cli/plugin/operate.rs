@@ -1,12 +1,15 @@
-//! `talon plugin start`, `stop`, `restart` and `refresh`: they answer when the plugin got there or failed to.
+//! `talon plugin start`, `stop`, `restart`, `reload` and `refresh`: they answer when the plugin got there or failed to.
 
 use clap::Args;
-use talon_proto::host::{Plugin, RefreshCapabilitiesRequest, RestartRequest, StartRequest, StopRequest};
+use talon_proto::host::{
+    Plugin, RefreshCapabilitiesRequest, ReloadPluginRequest, RestartRequest, StartRequest, StopRequest,
+};
 use talon_sanitize::inert;
 
 use super::super::client::Client;
 use super::super::failure::Failure;
 use super::super::output::{Out, shown};
+use super::super::waiting::Waiting;
 use super::super::{Global, json};
 use crate::exit;
 
@@ -29,6 +32,19 @@ pub(in crate::cli) struct StopArgs {
 /// Stop a plugin and start it again.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RestartArgs {
+    /// The plugin's name.
+    #[arg(value_name = "PLUGIN")]
+    name: String,
+}
+
+/// Replace a plugin by what its files are now, without losing a call.
+///
+/// New processes are started beside those that run, from its file or directory and its manifest as they are now, under the
+/// configuration that is in force. Once all of them are ready they get the new calls, and the old ones finish theirs and stop. If
+/// they do not become ready they are taken away again, and the old ones go on. It always makes new processes, also if nothing
+/// changed; a plugin that does not run is started.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ReloadArgs {
     /// The plugin's name.
     #[arg(value_name = "PLUGIN")]
     name: String,
@@ -65,6 +81,34 @@ impl RestartArgs {
         let mut client = Client::connect(global).await?;
         let response = client.host.restart(RestartRequest { name: self.name }).await;
         print(response.map_err(|status| client.failure(&status))?.into_inner().plugin, out);
+        Ok(exit::OK)
+    }
+}
+
+impl ReloadArgs {
+    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        let mut client = Client::connect(global).await?;
+        let waiting = Waiting::for_text(format!("waiting until the new {} is ready", shown(&self.name)));
+        let response = client.host.reload_plugin(ReloadPluginRequest { name: self.name }).await;
+        drop(waiting);
+        let response = response.map_err(|status| client.failure(&status))?.into_inner();
+        let plugin = response.plugin.unwrap_or_default();
+        if out.is_json() {
+            out.json(&serde_json::json!({
+                "plugin": json::plugin(&plugin),
+                "outcome": response.outcome,
+                "old_digest": response.old_digest,
+                "new_digest": response.new_digest,
+                "duration_ms": response.duration_ms,
+            }));
+        } else {
+            let what = match response.old_digest == response.new_digest {
+                true => "the program is the same",
+                false => "another program",
+            };
+            let took = response.duration_ms;
+            out.line(shown(format_args!("{}: {} in {took} ms, {what}", plugin.name, response.outcome)));
+        }
         Ok(exit::OK)
     }
 }

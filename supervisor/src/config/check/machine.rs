@@ -6,10 +6,11 @@ use std::path::Path;
 use talon_plugin::ActionPattern;
 use talon_plugin::document::origin::KeyPath;
 use talon_sanitize::{MAX_PATTERNS, PatternProblem, Sanitizer, Settings};
+use talon_telemetry::Endpoint;
 
 use super::Check;
 use crate::config::peers::{gid_of, uid_of};
-use crate::config::types::Host;
+use crate::config::types::{Admin, Host, Traces};
 
 impl Check<'_> {
     /// Patterns that the sanitizer cannot use.
@@ -29,6 +30,15 @@ impl Check<'_> {
                 _ => what.to_owned(),
             };
             self.problem(&path.index(bad.index), message, help);
+        }
+    }
+
+    pub(super) fn admin(&mut self, admin: &Admin, path: &KeyPath) {
+        if let Some(group) = &admin.group
+            && gid_of(group).is_none()
+        {
+            let help = "create it with groupadd --system, or name another";
+            self.problem(&path.key("group"), format!("there is no group {group:?}"), help);
         }
     }
 
@@ -79,6 +89,17 @@ impl Check<'_> {
         {
             let message = format!("{} is no directory", dir.display());
             self.found.warning(path, message, "create it, or correct the path");
+        }
+    }
+
+    /// A collector elsewhere, or what is no place of one.
+    pub(super) fn traces(&mut self, traces: &Traces, path: &KeyPath) {
+        if let Some(endpoint) = &traces.endpoint
+            && let Err(error) = endpoint.parse::<Endpoint>()
+        {
+            let text = error.to_string();
+            let (message, help) = text.split_once("; ").unwrap_or((&text, "correct it"));
+            self.problem(&path.key("endpoint"), format!("{endpoint:?} {message}"), help);
         }
     }
 

@@ -2,22 +2,30 @@
 //! is, the next ones why its default is what it is and what happens at the limit. What may be said about a single
 //! plugin is in [`talon_plugin::entry`], because a plugin's own manifest says it in the same words.
 
+mod admin;
+mod audit;
 mod guard;
 mod host;
 mod log;
+mod reload;
 mod sandbox;
 mod state;
 mod tools;
+mod traces;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use self::admin::Admin;
+pub use self::audit::{Audit, AuditArguments};
 pub use self::guard::{Breaker, Envelope, Guard, Oversize, Pages, Quarantine};
 pub use self::host::{Host, Origin, Peer, Role};
 pub use self::log::{Log, LogFormat};
+pub use self::reload::Reload;
 pub use self::sandbox::Sandbox;
 pub use self::state::{Engine, OwnQuota, Quota, State};
 pub use self::tools::{ConfiguredPlugin, Credential, Grants, Lifecycle, Override, Tools};
+pub use self::traces::Traces;
 
 use super::surroundings::Places;
 
@@ -54,6 +62,14 @@ pub struct Config {
     pub host: Host,
     /// The supervisor's own log, and its plugins' logs.
     pub log: Log,
+    /// Health and metrics, for monitoring.
+    pub admin: Admin,
+    /// A record of every call that cannot be changed without showing.
+    pub audit: Audit,
+    /// OpenTelemetry.
+    pub traces: Traces,
+    /// Changes while it runs.
+    pub reload: Reload,
 }
 
 /// The kinds of plugin.
@@ -75,6 +91,10 @@ impl Config {
             state: State::in_dir(&places.data_dir.path),
             host: Host::default(),
             log: Log::default(),
+            admin: Admin::default(),
+            audit: Audit::default(),
+            traces: Traces::default(),
+            reload: Reload::default(),
         }
     }
 }

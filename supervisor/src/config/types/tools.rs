@@ -30,6 +30,11 @@ pub struct Tools {
     #[schemars(extend("format" = "path"), example = &"/usr/libexec/talon")]
     #[serde(default)]
     pub bridge_dir: Option<PathBuf>,
+    /// Whether plugins are replaced when their files change, and new ones in `plugin_dir` are taken up; each plugin can differ.
+    ///
+    /// Off: what runs changes when somebody says so (`talon plugin reload`, `talon reload`).
+    #[serde(default)]
+    pub watch: bool,
     /// How plugins live and die.
     #[serde(flatten)]
     pub lifecycle: Lifecycle,
@@ -177,6 +182,7 @@ impl Default for Tools {
     fn default() -> Self {
         Self {
             plugin_dir: None,
+            watch: false,
             bridge_dir: None,
             lifecycle: Lifecycle::default(),
             start_concurrency: None,

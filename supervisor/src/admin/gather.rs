@@ -1,0 +1,134 @@
+//! What is read when somebody scrapes: the numbers that are there already, and those that have to be looked for.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use talon_guard::trace::UNKNOWN_PLUGIN_LABEL;
+use talon_plugin::name::RESERVED_NAME;
+use talon_plugin::{Desired, State};
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use super::metrics::page::Page;
+use super::quota::{Kept, Quotas};
+use super::usage::{Own, Readout};
+use super::{Sources, build, ready};
+use crate::door::OUTCOMES;
+use crate::state::KeeperState;
+
+/// For how long after a scrape the guard's layers are measured: longer than anybody waits between two.
+const MEASURED_FOR: Duration = Duration::from_secs(10 * 60);
+
+/// Makes pages, one at a time: whoever comes meanwhile waits, and the work is not done for several at once.
+pub(super) struct Gathering {
+    sources: Sources,
+    quotas: Quotas,
+    scrapes: Mutex<u64>,
+}
+
+impl Gathering {
+    pub(super) fn new(sources: Sources, quotas: Quotas) -> Self {
+        Self { sources, quotas, scrapes: Mutex::new(0) }
+    }
+
+    pub(super) async fn page(&self) -> String {
+        let mut scrapes = self.scrapes.lock().await;
+        *scrapes += 1;
+        let began = Instant::now();
+        let Sources { registry, door, series, about } = &self.sources;
+        door.measure_for(MEASURED_FOR);
+        let (used, kept) = tokio::join!(about.usages.read(), self.quotas.read());
+        series.forget(|name| {
+            name == UNKNOWN_PLUGIN_LABEL || name == RESERVED_NAME || registry.get(name).is_some()
+        });
+        let mut page = Page::new();
+        series.show(&mut page);
+        self.calls(&mut page);
+        self.plugins(&mut page, &used, kept.as_deref());
+        self.supervisor(&mut page, &used.own);
+        page.sample("talon_scrapes_total", &[], *scrapes);
+        page.sample("talon_scrape_duration_seconds", &[], began.elapsed().as_secs_f64());
+        page.finish()
+    }
+
+    fn calls(&self, page: &mut Page) {
+        for numbers in self.sources.door.numbers() {
+            let plugin = numbers.name.as_str();
+            for (action, ends) in &numbers.actions {
+                for (outcome, count) in OUTCOMES.iter().zip(ends).filter(|(_, count)| **count > 0) {
+                    page.sample("talon_calls_total", &[plugin, action, outcome], count);
+                }
+            }
+            let Some(gauge) = &numbers.gauge else { continue };
+            page.sample("talon_calls_shed_total", &[plugin], numbers.shed);
+            page.sample("talon_calls_in_flight", &[plugin], gauge.in_flight);
+            page.sample("talon_calls_waiting", &[plugin], gauge.waiting);
+            page.sample("talon_breaker_state", &[plugin, gauge.breaker], 1);
+        }
+    }
+
+    fn plugins(&self, page: &mut Page, used: &Readout, kept: Option<&Kept>) {
+        let mut states: BTreeMap<&str, usize> = BTreeMap::new();
+        for plugin in self.sources.registry.list() {
+            let snapshot = plugin.snapshot();
+            let name = [snapshot.name.as_str()];
+            let state = snapshot.state.as_str();
+            *states.entry(state).or_default() += 1;
+            page.sample("talon_plugin_state", &[name[0], state], 1);
+            let wanted = if snapshot.desired == Desired::Up { snapshot.instances.len() } else { 0 };
+            let ready = snapshot.instances.iter().filter(|instance| instance.state == State::Ready).count();
+            page.sample("talon_plugin_instances", &name, wanted);
+            page.sample("talon_plugin_instances_ready", &name, ready);
+            page.sample("talon_plugin_starts_total", &name, snapshot.starts);
+            for (reason, count) in &snapshot.restarts {
+                page.sample("talon_plugin_restarts_total", &[name[0], reason], count);
+            }
+            page.sample("talon_plugin_log_lines_total", &name, snapshot.log_lines);
+            page.sample("talon_plugin_log_lines_dropped_total", &name, snapshot.log_lines_dropped);
+            if let Some((cpu, memory, processes)) = used.plugin(name[0]) {
+                page.sample("talon_plugin_cpu_seconds_total", &name, cpu.as_secs_f64());
+                page.sample("talon_plugin_memory_bytes", &name, memory);
+                page.sample("talon_plugin_processes", &name, processes);
+            }
+            if let (Some(kept), Some(keeper)) = (kept, &self.sources.about.keeper) {
+                let (bytes, keys) = kept.get(name[0]).copied().unwrap_or_default();
+                let quota = keeper.quota(&snapshot.name);
+                page.sample("talon_plugin_state_used_bytes", &name, bytes);
+                page.sample("talon_plugin_state_limit_bytes", &name, quota.bytes.get());
+                page.sample("talon_plugin_state_used_keys", &name, keys);
+                page.sample("talon_plugin_state_limit_keys", &name, quota.keys);
+            }
+        }
+        for (state, count) in states {
+            page.sample("talon_plugins", &[state], count);
+        }
+    }
+
+    fn supervisor(&self, page: &mut Page, own: &Own) {
+        let Sources { about, registry, .. } = &self.sources;
+        page.sample("talon_ready", &[], u8::from(ready::judge(&self.sources).ready));
+        page.sample("talon_build_info", &[build::VERSION, build::COMMIT, build::RUSTC], 1);
+        page.sample("talon_start_time_seconds", &[], unix_seconds(about.started));
+        page.sample("talon_process_cpu_seconds_total", &[], own.cpu.as_secs_f64());
+        page.sample("talon_process_memory_bytes", &[], own.memory_bytes);
+        page.sample("talon_process_threads", &[], own.threads);
+        page.sample("talon_process_open_fds", &[], own.open_fds);
+        page.sample("talon_process_max_fds", &[], own.max_fds);
+        if let Some(keeper) = &about.keeper {
+            let status = keeper.status();
+            page.sample("talon_state_service_up", &[], u8::from(status.state == KeeperState::Serving));
+            page.sample("talon_state_service_restarts_total", &[], status.restarts);
+        }
+        let audit = about.audit.status();
+        page.sample("talon_audit_records_total", &[], audit.records);
+        page.sample("talon_audit_lost_total", &[], audit.lost);
+        page.sample("talon_audit_failing", &[], u8::from(audit.state == "failing"));
+        page.sample("talon_events_total", &[], registry.events().told());
+        page.sample("talon_events_lost_total", &[], registry.events().lost());
+        page.sample("talon_log_lines_dropped_total", &[], talon_telemetry::dropped());
+    }
+}
+
+fn unix_seconds(at: SystemTime) -> f64 {
+    at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}

@@ -1,0 +1,245 @@
+//! What crates record through the `metrics` facade, kept until it is scraped.
+//!
+//! The exporter's own recorder keeps every value of a histogram until somebody scrapes, and every series for ever. Here a
+//! histogram is its buckets, so that nothing grows while nobody looks, and the series of a plugin that is gone go too. And
+//! nothing gets in that is not in the [`catalogue`]: no crate below us can add a metric or a label by recording one.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use metrics::{
+    Counter, Gauge, GaugeFn, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder, SharedString, Unit,
+};
+use metrics_util::registry::{Registry, Storage};
+
+use super::catalogue::{self, Kind, Metric, PLUGIN};
+use super::page::Page;
+
+/// The series of this process.
+static SERIES: OnceLock<Arc<Series>> = OnceLock::new();
+
+/// Begins to record; what was registered before is not seen. The second time gives the same.
+pub fn install() -> Arc<Series> {
+    let series = SERIES.get_or_init(|| {
+        let series = Arc::new(Series { kept: Registry::new(Fresh) });
+        // Somebody else's recorder, as in a program that embeds us: then there is nothing of the facade's to show.
+        let _ = metrics::set_global_recorder(Arc::clone(&series));
+        begin();
+        series
+    });
+    Arc::clone(series)
+}
+
+/// Lets what others record of the supervisor itself stand on every page from the first one on.
+fn begin() {
+    for name in ["talon_watchdog_pings_total", "talon_watchdog_withheld_total"] {
+        metrics::counter!(name).increment(0);
+    }
+    for outcome in ["accepted", "refused"] {
+        metrics::counter!("talon_config_reloads_total", "outcome" => outcome).increment(0);
+    }
+    for name in ["talon_config_refused", "talon_taken_over_processes"] {
+        metrics::gauge!(name).set(0.0);
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    metrics::gauge!("talon_config_loaded_timestamp_seconds").set(now.as_secs_f64());
+}
+
+/// What is recorded.
+pub struct Series {
+    kept: Registry<Key, Fresh>,
+}
+
+/// Makes new series.
+struct Fresh;
+
+impl Storage<Key> for Fresh {
+    type Counter = Arc<AtomicU64>;
+    type Gauge = Arc<AtomicU64>;
+    type Histogram = Arc<Buckets>;
+
+    fn counter(&self, _: &Key) -> Self::Counter {
+        Arc::default()
+    }
+
+    fn gauge(&self, _: &Key) -> Self::Gauge {
+        Arc::default()
+    }
+
+    fn histogram(&self, key: &Key) -> Self::Histogram {
+        let bounds = match catalogue::find(key.name()).map(|metric| metric.kind) {
+            Some(Kind::Histogram(bounds)) => bounds,
+            _ => &[],
+        };
+        Arc::new(Buckets::new(bounds))
+    }
+}
+
+/// A histogram.
+#[derive(Debug)]
+struct Buckets {
+    bounds: &'static [f64],
+    counts: Box<[AtomicU64]>,
+    /// The bits of a float.
+    sum: AtomicU64,
+}
+
+impl Buckets {
+    fn new(bounds: &'static [f64]) -> Self {
+        let counts = (0..=bounds.len()).map(|_| AtomicU64::new(0)).collect();
+        Self { bounds, counts, sum: AtomicU64::new(0) }
+    }
+
+    fn counts(&self) -> Vec<u64> {
+        self.counts.iter().map(|count| count.load(Ordering::Relaxed)).collect()
+    }
+}
+
+impl HistogramFn for Buckets {
+    fn record(&self, value: f64) {
+        let place = self.bounds.partition_point(|bound| *bound < value);
+        self.counts[place].fetch_add(1, Ordering::Relaxed);
+        GaugeFn::increment(&self.sum, value);
+    }
+}
+
+/// The metric that a key is a series of, if there is such a one with exactly these labels.
+fn metric(key: &Key) -> Option<&'static Metric> {
+    let metric = catalogue::find(key.name())?;
+    let known = |label: &metrics::Label| metric.labels.contains(&label.key());
+    (key.labels().len() == metric.labels.len() && key.labels().all(known)).then_some(metric)
+}
+
+fn is(key: &Key, wanted: impl Fn(Kind) -> bool) -> bool {
+    let known = metric(key).is_some_and(|metric| wanted(metric.kind));
+    if !known {
+        tracing::debug!(name = key.name(), "a metric that is not in the catalogue is not kept");
+    }
+    known
+}
+
+impl Recorder for Series {
+    // What they mean stands in the catalogue.
+    fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+    fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
+        if !is(key, |kind| kind == Kind::Counter) {
+            return Counter::noop();
+        }
+        self.kept.get_or_create_counter(key, |counter| Counter::from_arc(Arc::clone(counter)))
+    }
+
+    fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
+        if !is(key, |kind| kind == Kind::Gauge) {
+            return Gauge::noop();
+        }
+        self.kept.get_or_create_gauge(key, |gauge| Gauge::from_arc(Arc::clone(gauge)))
+    }
+
+    fn register_histogram(&self, key: &Key, _: &Metadata<'_>) -> Histogram {
+        if !is(key, |kind| matches!(kind, Kind::Histogram(_))) {
+            return Histogram::noop();
+        }
+        self.kept.get_or_create_histogram(key, |histogram| Histogram::from_arc(Arc::clone(histogram)))
+    }
+}
+
+impl Series {
+    /// Forgets the series of plugins that are not there any more.
+    pub(in crate::admin) fn forget(&self, is_there: impl Fn(&str) -> bool) {
+        let stays = |key: &Key| {
+            let plugin = key.labels().find(|label| label.key() == PLUGIN);
+            plugin.is_none_or(|label| is_there(label.value()))
+        };
+        self.kept.retain_counters(|key, _| stays(key));
+        self.kept.retain_gauges(|key, _| stays(key));
+        self.kept.retain_histograms(|key, _| stays(key));
+    }
+
+    /// Puts what was recorded onto a page. A plugin's counter or histogram stands there from its first count on: most
+    /// reasons and outcomes never come up.
+    pub(in crate::admin) fn show(&self, page: &mut Page) {
+        self.kept.visit_counters(|key, counter| {
+            let count = counter.load(Ordering::Relaxed);
+            if count > 0 || !key.labels().any(|label| label.key() == PLUGIN) {
+                page.sample(key.name(), &values(key), count);
+            }
+        });
+        self.kept.visit_gauges(|key, gauge| {
+            page.sample(key.name(), &values(key), f64::from_bits(gauge.load(Ordering::Relaxed)));
+        });
+        self.kept.visit_histograms(|key, buckets| {
+            let counts = buckets.counts();
+            if counts.iter().any(|count| *count > 0) {
+                let sum = f64::from_bits(buckets.sum.load(Ordering::Relaxed));
+                page.histogram(key.name(), &values(key), buckets.bounds, &counts, sum);
+            }
+        });
+    }
+}
+
+/// The values of a key's labels in the catalogue's order.
+fn values(key: &Key) -> Vec<&str> {
+    let labels = metric(key).map_or(&[][..], |metric| metric.labels);
+    let value = |wanted: &&str| key.labels().find(|label| label.key() == *wanted).map(metrics::Label::value);
+    labels.iter().filter_map(value).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series(record: impl FnOnce()) -> Series {
+        let series = Series { kept: Registry::new(Fresh) };
+        metrics::with_local_recorder(&series, record);
+        series
+    }
+
+    fn shown(series: &Series) -> Vec<String> {
+        let mut page = Page::new();
+        series.show(&mut page);
+        page.finish().lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn what_is_not_in_the_catalogue_is_not_kept() {
+        let series = series(|| {
+            metrics::counter!("talon_guard_paged_total", "plugin" => "a").increment(2);
+            metrics::counter!("talon_guard_paged_total", "plugin" => "idle").increment(0);
+            metrics::counter!("talon_made_up_total", "plugin" => "a").increment(1);
+            metrics::counter!("talon_guard_paged_total", "plugin" => "a", "text" => "whatever").increment(1);
+            metrics::counter!("talon_guard_paged_total").increment(1);
+            metrics::gauge!("talon_guard_paged_total", "plugin" => "a").set(1.0);
+        });
+        assert_eq!(shown(&series), ["talon_guard_paged_total{plugin=\"a\"} 2"]);
+    }
+
+    #[test]
+    fn the_series_of_plugins_that_are_gone_go() {
+        let series = series(|| {
+            for plugin in ["here", "gone"] {
+                metrics::counter!("talon_guard_paged_total", "plugin" => plugin).increment(1);
+                metrics::gauge!("talon_guard_quarantined", "plugin" => plugin).set(1.0);
+                metrics::histogram!("talon_plugin_start_duration_seconds", "plugin" => plugin).record(0.5);
+            }
+            metrics::counter!("talon_watchdog_pings_total").increment(1);
+        });
+        series.forget(|name| name == "here");
+        let shown = shown(&series);
+        assert!(!shown.iter().any(|line| line.contains("gone")), "{shown:?}");
+        assert_eq!(shown.iter().filter(|line| line.contains("here")).count(), 2 + 13 + 2, "{shown:?}");
+        assert!(shown.contains(&"talon_watchdog_pings_total 1".to_owned()), "{shown:?}");
+    }
+
+    #[test]
+    fn a_value_on_a_bound_is_within_it() {
+        let buckets = Buckets::new(&[1.0, 2.0]);
+        for value in [0.5, 1.0, 1.5, 2.5] {
+            buckets.record(value);
+        }
+        assert_eq!(buckets.counts(), [2, 1, 1]);
+    }
+}

@@ -1,0 +1,119 @@
+//! Which answer a request gets.
+
+use bytes::Bytes;
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HOST, X_CONTENT_TYPE_OPTIONS};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body::Body;
+use http_body_util::Full;
+
+use super::gather::Gathering;
+use super::metrics::page;
+use super::quota::Quotas;
+use super::ready::Readiness;
+use super::{Sources, ready};
+
+const JSON: &str = "application/json";
+const TEXT: &str = "text/plain; charset=utf-8";
+/// What there is, for people.
+const INDEX: &str = "talon\n\n/healthz  whether the supervisor answers\n/readyz   whether it takes calls, and which plugins \
+                     do not\n/metrics  its numbers, for Prometheus\n";
+
+/// Answers requests.
+pub(super) struct Routes {
+    sources: Sources,
+    gathering: Gathering,
+}
+
+impl Routes {
+    pub(super) fn new(sources: Sources, quotas: Quotas) -> Self {
+        Self { gathering: Gathering::new(sources.clone(), quotas), sources }
+    }
+
+    pub(super) async fn answer<B: Body>(
+        &self,
+        request: &Request<B>,
+        over_tcp: bool,
+    ) -> Response<Full<Bytes>> {
+        if over_tcp && !names_loopback(request) {
+            // A page in somebody's browser whose name leads here since a moment ago.
+            return told(
+                StatusCode::MISDIRECTED_REQUEST,
+                TEXT,
+                "ask for it by 127.0.0.1, [::1] or localhost\n",
+            );
+        }
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            let mut answer =
+                told(StatusCode::METHOD_NOT_ALLOWED, TEXT, "nothing can be changed here: use GET\n");
+            answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+            return answer;
+        }
+        if !request.body().is_end_stream() {
+            return told(StatusCode::BAD_REQUEST, TEXT, "a request here has no body\n");
+        }
+        match request.uri().path() {
+            "/" => told(StatusCode::OK, TEXT, INDEX),
+            "/healthz" => told(StatusCode::OK, JSON, self.health()),
+            "/readyz" => {
+                let readiness = self.readiness();
+                let status = if readiness.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+                told(status, JSON, readiness.json())
+            }
+            "/metrics" => told(StatusCode::OK, page::CONTENT_TYPE, self.gathering.page().await),
+            _ => told(StatusCode::NOT_FOUND, TEXT, format!("there is no such page\n\n{INDEX}")),
+        }
+    }
+
+    fn readiness(&self) -> Readiness {
+        ready::judge(&self.sources)
+    }
+
+    /// That it is written at all says that the event loop answers.
+    fn health(&self) -> String {
+        let about = &self.sources.about;
+        let state = if self.sources.door.is_draining() { "draining" } else { "serving" };
+        let uptime = about.started.elapsed().unwrap_or_default().as_secs();
+        let health = serde_json::json!({
+            "status": "ok",
+            "state": state,
+            "version": env!("CARGO_PKG_VERSION"),
+            "uptime_s": uptime,
+        });
+        format!("{health}\n")
+    }
+}
+
+/// Whether a request means a server on this machine.
+fn names_loopback<B>(request: &Request<B>) -> bool {
+    let Some(Ok(host)) = request.headers().get(HOST).map(HeaderValue::to_str) else { return false };
+    let Ok(authority) = host.parse::<http::uri::Authority>() else { return false };
+    let name = authority.host().trim_start_matches('[').trim_end_matches(']');
+    name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+fn told(status: StatusCode, kind: &'static str, text: impl Into<Bytes>) -> Response<Full<Bytes>> {
+    let mut answer = Response::new(Full::new(text.into()));
+    *answer.status_mut() = status;
+    let headers = answer.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_this_machine_lead_here() {
+        let names = |host: &str| names_loopback(&Request::builder().header(HOST, host).body(()).unwrap());
+        for host in ["127.0.0.1:9464", "127.8.0.1", "[::1]:9464", "localhost", "localhost:80"] {
+            assert!(names(host), "{host}");
+        }
+        for host in ["example.com", "localhost.example.com:80", "10.0.0.1", "", "127.0.0.1.example.com"] {
+            assert!(!names(host), "{host}");
+        }
+        assert!(!names_loopback(&Request::new(())));
+    }
+}

@@ -1,0 +1,92 @@
+//! One connection, one request, one answer; each of them bounded.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use talon_listen::Throttle;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::Semaphore;
+
+use super::listener::{Admit, Connection, Listener};
+use super::routes::Routes;
+
+/// Connections at once, over all listeners. A scraper, a health check and a person need three; one more than these is closed
+/// at once.
+const MAX_CONNECTIONS: usize = 32;
+/// How long a client may take to say what it wants. It is one line.
+const HEADER_WAIT: Duration = Duration::from_secs(5);
+/// How long a connection may last, the answer's way included. What a slow reader has not taken by then is cut off.
+const CONNECTION_WAIT: Duration = Duration::from_secs(20);
+/// Request line and headers together, in bytes; hyper takes no less. A longer request is refused with 431.
+const MAX_REQUEST_BYTES: usize = 8 << 10;
+/// Headers of one request. Prometheus sends six.
+const MAX_HEADERS: usize = 32;
+/// The wait after `accept` failed for want of descriptors or memory, which does not get better by trying at once.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+static NOT_LET_IN: Throttle = Throttle::new();
+static CROWDED: Throttle = Throttle::new();
+
+/// Room for so many connections.
+pub(super) fn places() -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(MAX_CONNECTIONS))
+}
+
+/// Accepts connections and answers each; never ends by itself.
+pub(super) async fn accept(listener: Listener, admit: Admit, routes: Arc<Routes>, places: Arc<Semaphore>) {
+    loop {
+        let connection = match listener.accept(&admit).await {
+            Ok(Some(connection)) => connection,
+            Ok(None) => {
+                if let Some(unsaid) = NOT_LET_IN.word() {
+                    tracing::warn!(unsaid, "admin.sock was closed to somebody; see admin.group");
+                }
+                continue;
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept a connection for metrics; see the open files limit");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
+        };
+        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+            if let Some(unsaid) = CROWDED.word() {
+                tracing::warn!(
+                    unsaid,
+                    "a connection for metrics was closed: {MAX_CONNECTIONS} are the most at once"
+                );
+            }
+            continue;
+        };
+        let routes = Arc::clone(&routes);
+        tokio::spawn(async move {
+            let _place = place;
+            match connection {
+                Connection::Unix(stream) => answer(stream, routes, false).await,
+                Connection::Tcp(stream) => answer(stream, routes, true).await,
+            }
+        });
+    }
+}
+
+async fn answer(stream: impl AsyncRead + AsyncWrite + Unpin, routes: Arc<Routes>, over_tcp: bool) {
+    let service = service_fn(|request: hyper::Request<Incoming>| {
+        let routes = Arc::clone(&routes);
+        async move { Ok::<_, Infallible>(routes.answer(&request, over_tcp).await) }
+    });
+    let serving = http1::Builder::new()
+        // A client that holds its connection would hold a place of others'.
+        .keep_alive(false)
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_WAIT)
+        .max_buf_size(MAX_REQUEST_BYTES)
+        .max_headers(MAX_HEADERS)
+        .serve_connection(TokioIo::new(stream), service);
+    // What a client does wrong is its own affair, and it was told by its status or the connection's end.
+    let _ = tokio::time::timeout(CONNECTION_WAIT, serving).await;
+}

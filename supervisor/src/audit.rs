@@ -1,0 +1,263 @@
+//! What is recorded of calls and operations, and where the records go: the supervisor's side of `talon-audit`.
+//!
+//! A call is recorded where its caller is known, in `host/`, and not in the door: `talon exec`, which is its own caller, has no
+//! audit log.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use talon_audit::record::{Arguments, Body, Call as CallRecord, Operation as OperationRecord, Verdicts, Who};
+use talon_audit::{AuditLog, Settings, Told};
+use talon_guard::{Call, Guarded, Report};
+use talon_plugin::{EventKind, Events, NewEvent};
+use talon_proto::host::AuditStatus;
+use talon_sanitize::Raw;
+use tokio::time::Instant;
+use tonic::{Code, Status};
+
+use crate::config::{Audit as AuditConfig, AuditArguments, Config, Surroundings};
+use crate::host::Peer;
+
+/// The directory below the one for logs or for state.
+const DIRECTORY: &str = "audit";
+
+/// Where this configuration has its audit log.
+#[must_use]
+pub fn directory(config: &Config, surroundings: &Surroundings) -> PathBuf {
+    let AuditConfig { dir, .. } = &config.audit;
+    dir.clone().unwrap_or_else(|| {
+        let logs = surroundings.logs_dir();
+        logs.unwrap_or_else(|| config.state.data_dir.clone()).join(DIRECTORY)
+    })
+}
+
+/// Records what happens; or nothing, if it is off. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Audit(Option<Arc<On>>);
+
+#[derive(Debug)]
+struct On {
+    log: AuditLog,
+    arguments: AuditArguments,
+}
+
+impl Audit {
+    /// Begins as the configuration says. A directory that cannot be written to is told, and does not stop the supervisor.
+    ///
+    /// # Errors
+    /// The error of starting a thread.
+    pub fn start(config: &Config, events: &Events) -> std::io::Result<Self> {
+        let AuditConfig { enabled, arguments, file_bytes, files, wait, .. } = config.audit.clone();
+        if !enabled {
+            return Ok(Self::default());
+        }
+        let settings = Settings {
+            dir: directory(config, &Surroundings::of_process()),
+            file_bytes: file_bytes.get(),
+            files,
+            wait: wait.get(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        let events = events.clone();
+        let log = AuditLog::start(settings, Box::new(move |told| tell(&events, &told)))?;
+        Ok(Self(Some(Arc::new(On { log, arguments }))))
+    }
+
+    /// A call that begins. It is recorded when it ended, also if its caller goes away.
+    pub(crate) fn call(
+        &self,
+        peer: &Peer,
+        session: &str,
+        call: &Call,
+        plugin_sha256: String,
+    ) -> CallRecording {
+        let record = self.0.as_ref().map(|on| {
+            let arguments = match on.arguments {
+                AuditArguments::None => Arguments::default(),
+                AuditArguments::Digest => Arguments::digest(&call.args),
+                AuditArguments::Text => Arguments::text(&call.args),
+            };
+            CallRecord {
+                who: Who { origin: call.origin.word(), ..who(peer) },
+                session: session.to_owned(),
+                call_id: call.id.clone(),
+                plugin: call.plugin.clone(),
+                action: call.action.clone(),
+                arguments,
+                outcome: "cancelled",
+                reason: "the caller went away",
+                guard: Verdicts::default(),
+                answer_sha256: String::new(),
+                plugin_sha256,
+                duration_us: 0,
+            }
+        });
+        CallRecording { audit: self.clone(), record, accepted: call.accepted }
+    }
+
+    /// Whether anything is recorded.
+    pub(crate) fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// An operation that begins: what is asked for, and what it is about.
+    pub(crate) fn operation(&self, peer: Option<&Peer>, verb: &str, subject: &str) -> OperationRecording {
+        let record = self.0.as_ref().map(|_| OperationRecord {
+            who: peer.map(who),
+            verb: verb.to_owned(),
+            subject: subject.to_owned(),
+            outcome: "unknown",
+            reason: "whoever asked went away; it may have been carried out".to_owned(),
+            duration_us: 0,
+        });
+        OperationRecording { audit: self.clone(), record, began: Instant::now() }
+    }
+
+    /// Something that the supervisor does by itself, such as a reload after a signal.
+    pub fn own_operation(&self, verb: &str, subject: &str, result: Result<(), &str>) {
+        let mut recording = self.operation(None, verb, subject);
+        if let Some(record) = &mut recording.record {
+            (record.outcome, record.reason) = match result {
+                Ok(()) => ("done", String::new()),
+                Err(why) => ("failed", why.to_owned()),
+            };
+        }
+    }
+
+    /// Writes what is left, and lets another supervisor write to the directory; a record that comes later takes it back.
+    pub async fn close(&self) {
+        if let Some(on) = &self.0 {
+            on.log.close().await;
+        }
+    }
+
+    /// As `GetStatus` tells it.
+    #[must_use]
+    pub fn status(&self) -> AuditStatus {
+        let Some(on) = &self.0 else {
+            return AuditStatus { state: "off".to_owned(), ..AuditStatus::default() };
+        };
+        let status = on.log.status();
+        AuditStatus {
+            state: if status.problem.is_some() { "failing" } else { "on" }.to_owned(),
+            file: Raw::of(status.file.display()).line().into_string(),
+            problem: status
+                .problem
+                .map(|problem| Raw::from(problem).line().into_string())
+                .unwrap_or_default(),
+            records: status.records,
+            lost: status.lost,
+        }
+    }
+}
+
+fn who(peer: &Peer) -> Who {
+    Who { uid: peer.uid, gid: peer.gid, pid: peer.pid, role: peer.role_name(), origin: peer.origin_name() }
+}
+
+/// One call under way.
+pub(crate) struct CallRecording {
+    audit: Audit,
+    record: Option<CallRecord>,
+    accepted: Instant,
+}
+
+impl CallRecording {
+    /// Records how it ended, and waits for that as long as the configuration lets it.
+    pub(crate) async fn ended(mut self, answer: &Guarded) {
+        let Some(mut record) = self.record.take() else { return };
+        let (outcome, reason) = (answer.outcome().word(), answer.outcome().reason());
+        record.outcome = outcome;
+        record.reason = if reason == outcome { "" } else { reason };
+        record.guard = verdicts(answer.report());
+        record.answer_sha256 = answer.report().digest.map(|digest| digest.to_string()).unwrap_or_default();
+        if let Some(on) = &self.audit.0 {
+            on.log.record(self.finished(record)).await;
+        }
+    }
+
+    /// A call that was not begun is none.
+    pub(crate) fn not_begun(mut self) {
+        self.record = None;
+    }
+
+    fn finished(&self, mut record: CallRecord) -> Body {
+        record.duration_us = micros(self.accepted);
+        Body::call(record)
+    }
+}
+
+impl Drop for CallRecording {
+    fn drop(&mut self) {
+        if let (Some(on), Some(record)) = (self.audit.0.clone(), self.record.take()) {
+            on.log.record_now(self.finished(record));
+        }
+    }
+}
+
+fn verdicts(report: &Report) -> Verdicts {
+    let family = |(family, count): (&&'static str, &u32)| ((*family).to_owned(), u64::from(*count));
+    Verdicts {
+        neutralised: report.neutralised.iter().map(family).collect(),
+        truncated: report.truncated(),
+        flags: report.flags.iter().map(|flag| (*flag).to_owned()).collect(),
+        tainted_by: report.tainted_by.clone(),
+    }
+}
+
+/// One operation under way; recorded when this is dropped at the latest.
+pub(crate) struct OperationRecording {
+    audit: Audit,
+    record: Option<OperationRecord>,
+    began: Instant,
+}
+
+impl OperationRecording {
+    /// How it ended.
+    pub(crate) fn ended<T>(mut self, result: &Result<T, Status>) {
+        let Some(record) = &mut self.record else { return };
+        (record.outcome, record.reason) = match result {
+            Ok(_) => ("done", String::new()),
+            Err(status) if status.code() == Code::PermissionDenied => ("denied", status.message().to_owned()),
+            Err(status) => ("failed", status.message().to_owned()),
+        };
+    }
+
+    /// It goes on where it cannot be seen from here.
+    pub(crate) fn passed_on(mut self) {
+        if let Some(record) = &mut self.record {
+            (record.outcome, record.reason) = ("passed_on", String::new());
+        }
+    }
+}
+
+impl Drop for OperationRecording {
+    fn drop(&mut self) {
+        if let (Some(on), Some(mut record)) = (self.audit.0.clone(), self.record.take()) {
+            record.duration_us = micros(self.began);
+            on.log.record_now(Body::operation(record));
+        }
+    }
+}
+
+fn micros(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX)
+}
+
+/// Tells whoever looks after the supervisor, in its log and as an event.
+fn tell(events: &Events, told: &Told) {
+    let text = match told {
+        Told::Found(what) => format!("audit log: {what}"),
+        Told::Failing(why) => format!("the audit log fails, and calls go on without it: {why}"),
+        Told::Losing => "the audit log loses records: the disk does not keep up, or is full".to_owned(),
+        Told::Again { lost } => {
+            format!("the audit log works again; {lost} records are missing, and it says where")
+        }
+        _ => return,
+    };
+    match told {
+        Told::Found(_) | Told::Again { .. } => tracing::warn!("{text}"),
+        _ => tracing::error!("{text}"),
+    }
+    events.emit(NewEvent::new(EventKind::Supervisor, text));
+}

@@ -1,0 +1,120 @@
+//! Where the audit log is, and from when on it is asked for.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use talon_audit::{Lines, files_of};
+use talon_proto::host::GetStatusRequest;
+
+use super::super::client::Client;
+use super::super::failure::Failure;
+use super::super::{Global, serve};
+use crate::audit;
+use crate::config::Surroundings;
+
+/// Where the service that comes with the packages has it.
+const SYSTEM_DIR: &str = "/var/log/talon/audit";
+
+/// The files that were named, or those of the directory that was; and whether they are all there should be.
+pub(super) fn files(named: &[PathBuf]) -> Result<(Vec<PathBuf>, bool), Failure> {
+    match named {
+        [dir] if dir.is_dir() => {
+            let files = files_of(dir).map_err(|error| unreadable(dir, &error))?;
+            if files.is_empty() {
+                return Err(Failure::failed(format!(
+                    "{} holds no audit log: name the directory that audit.dir names",
+                    dir.display()
+                )));
+            }
+            Ok((files, true))
+        }
+        files => Ok((files.to_vec(), false)),
+    }
+}
+
+/// What was named; without that the running supervisor's directory, or else the configuration's.
+pub(super) async fn named_or_found(named: Vec<PathBuf>, global: &Global) -> Result<Vec<PathBuf>, Failure> {
+    if !named.is_empty() {
+        return Ok(named);
+    }
+    // The supervisor knows better than its configuration: a service manager may have told it.
+    if let Some(dir) = of_supervisor(global).await {
+        return Ok(vec![dir]);
+    }
+    let loaded = serve::load(&serve::load_options(global)).ok();
+    let configured = loaded.map(|loaded| audit::directory(&loaded.config, &Surroundings::of_process()));
+    let candidates = configured.iter().map(PathBuf::as_path).chain([Path::new(SYSTEM_DIR)]);
+    let found = candidates.clone().find(|dir| dir.is_dir());
+    found.map(|dir| vec![dir.to_owned()]).ok_or_else(|| {
+        let looked: Vec<String> = candidates.map(|dir| dir.display().to_string()).collect();
+        Failure::failed(format!(
+            "no audit log that this user can see ({}): name its directory, or try again as root",
+            looked.join(", ")
+        ))
+    })
+}
+
+async fn of_supervisor(global: &Global) -> Option<PathBuf> {
+    let mut client = Client::connect_if_there(global).await.ok()??;
+    let status = client.host.get_status(GetStatusRequest {}).await.ok()?.into_inner();
+    let file = PathBuf::from(status.audit?.file);
+    let dir = if file.is_dir() { file } else { file.parent()?.to_owned() };
+    dir.is_dir().then_some(dir)
+}
+
+pub(super) fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::failed(format!(
+        "cannot read {}: {error}; read it as the user that the supervisor runs as, or as root",
+        path.display()
+    ))
+}
+
+/// A point in time: how long ago, as `1h`, or a date and time, as `2026-11-22T08:00:00Z`.
+pub(super) fn since(text: &str) -> Result<u64, String> {
+    let at = match text.parse::<crate::units::Duration>() {
+        Ok(ago) => SystemTime::now().checked_sub(ago.get()).unwrap_or(SystemTime::UNIX_EPOCH),
+        Err(_) => humantime::parse_rfc3339_weak(text).map_err(|_| {
+            "how long ago, as 1h or 30m, or a time in UTC, as 2026-11-22T08:00:00Z".to_owned()
+        })?,
+    };
+    let since = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    Ok(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// The files that hold what was recorded since then. A file whose successor began before has nothing of it, as long as the
+/// clock did not jump.
+pub(super) fn files_since(files: Vec<PathBuf>, since: u64) -> Vec<PathBuf> {
+    let began = |file: &PathBuf| {
+        let line = Lines::new(vec![file.clone()]).next_line().ok()??;
+        let record: serde_json::Value = serde_json::from_slice(&line.bytes).ok()?;
+        record["unix_ms"].as_u64()
+    };
+    let before = files.iter().skip(1).take_while(|file| began(file).is_some_and(|at| at <= since)).count();
+    files.into_iter().skip(before).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_how_long_ago_or_a_date() {
+        assert_eq!(since("1970-01-01T00:00:02Z"), Ok(2000));
+        assert!(since("1h").unwrap() < since("1s").unwrap());
+        assert!(since("yesterday").unwrap_err().contains("1h"));
+    }
+
+    #[test]
+    fn files_from_before_are_passed_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = |number: u32, at: u64| {
+            let path = dir.path().join(format!("audit-00000000000{number}.jsonl"));
+            std::fs::write(&path, format!("{{\"unix_ms\":{at}}}\n")).unwrap();
+            path
+        };
+        let files = vec![file(1, 100), file(2, 200), file(3, 300)];
+        for (since, first) in [(0, 0), (199, 0), (200, 1), (299, 1), (10_000, 2)] {
+            assert_eq!(files_since(files.clone(), since), files[first..], "{since}");
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! `talon audit head`: what stands for all of the log.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+use talon_sanitize::inert;
+
+use super::super::Global;
+use super::super::failure::Failure;
+use super::super::output::{Out, shown};
+use super::find;
+use crate::exit;
+
+/// Print the number and the hash of the last record.
+///
+/// The hash stands for everything before it. Kept where whoever can write the log cannot, it shows later whether all of that
+/// is still there: `talon audit verify --anchor`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  talon audit head
+  talon audit head | logger --server log.example.org")]
+pub(in crate::cli) struct HeadArgs {
+    /// The log's directory; otherwise the supervisor's.
+    #[arg(value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+impl HeadArgs {
+    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        let found = find::named_or_found(self.dir.into_iter().collect(), global).await?;
+        let head = talon_audit::head(&found[0]).map_err(|error| Failure::failed(error.to_string()))?;
+        if out.is_json() {
+            out.json(&json!({
+                "seq": head.seq,
+                "hash": head.hash.to_string(),
+                "unix_ms": head.unix_ms,
+                "file": head.file.display().to_string(),
+            }));
+        } else {
+            out.line(inert!("{}:{}", head.seq, shown(head.hash)));
+        }
+        Ok(exit::OK)
+    }
+}

@@ -1,0 +1,36 @@
+//! `talon audit`: what was recorded, and whether it is what was recorded. None of it needs a supervisor.
+
+mod find;
+mod head;
+mod show;
+mod verify;
+
+use clap::Subcommand;
+
+use super::failure::Failure;
+use super::output::Out;
+use super::{Global, block_on};
+
+/// Verify and read the audit log: who called what, and who did what to plugins.
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:
+  talon audit verify
+  talon audit head >> /mnt/elsewhere/heads
+  talon audit show --plugin jira --since 1h")]
+pub(super) enum AuditVerb {
+    Verify(verify::VerifyArgs),
+    Head(head::HeadArgs),
+    Show(show::ShowArgs),
+}
+
+impl AuditVerb {
+    pub(super) fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        block_on(async {
+            match self {
+                Self::Verify(args) => args.run(global, out).await,
+                Self::Head(args) => args.run(global, out).await,
+                Self::Show(args) => args.run(global, out).await,
+            }
+        })
+    }
+}

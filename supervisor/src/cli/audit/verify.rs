@@ -1,0 +1,148 @@
+//! `talon audit verify`: whether the log is what was written.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use anstyle::AnsiColor;
+use clap::Args;
+use serde_json::json;
+use talon_audit::{Begins, Broken, Hash, Request, Verified, VerifyError};
+use talon_sanitize::inert;
+
+use super::super::Global;
+use super::super::failure::Failure;
+use super::super::line::Line;
+use super::super::output::{Out, shown};
+use super::find;
+use crate::exit;
+
+/// Check that no record of the audit log was changed, removed, put in or moved.
+///
+/// Says the first place where the chain is broken, and what should be there; the exit code is 1 then. What was cut off at the
+/// very end shows only against a hash that was noted before (`talon audit head`) and is given with --anchor. It works while a
+/// supervisor writes, and without one.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  talon audit verify
+  talon audit verify /var/log/talon/audit --anchor 4711:9c1185a5…
+  talon audit verify --since 1d
+  talon audit verify /mnt/backup/audit-00000000000?.jsonl")]
+pub(in crate::cli) struct VerifyArgs {
+    /// The log's directory, or some of its files in their order; otherwise the supervisor's.
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Begin with the file that was written to then: 1d ago, or a time such as 2026-11-22T08:00:00Z.
+    #[arg(long, value_name = "TIME", value_parser = find::since)]
+    since: Option<u64>,
+    /// A record that has to be there: what `talon audit head` printed.
+    #[arg(long, value_name = "NUMBER:HASH")]
+    anchor: Option<Anchor>,
+}
+
+/// A record that was noted.
+#[derive(Debug, Clone, Copy)]
+struct Anchor(u64, Hash);
+
+impl FromStr for Anchor {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let anchor =
+            text.split_once(':').and_then(|(seq, hash)| Some(Self(seq.parse().ok()?, hash.parse().ok()?)));
+        anchor.ok_or("a number and a hash with a colon between them, as `talon audit head` prints them")
+    }
+}
+
+impl VerifyArgs {
+    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        let paths = find::named_or_found(self.paths, global).await?;
+        let (files, all) = find::files(&paths)?;
+        let (files, all) = match self.since {
+            Some(since) => (find::files_since(files, since), false),
+            None => (files, all),
+        };
+        let anchor = self.anchor.map(|Anchor(seq, hash)| (seq, hash));
+        match talon_audit::verify(&Request { files, all, anchor }) {
+            Ok(verified) => {
+                whole(&verified, out);
+                Ok(exit::OK)
+            }
+            Err(VerifyError::Broken(broken)) => {
+                tell(&broken, out);
+                Ok(exit::TOOL_ERROR)
+            }
+            Err(error) => Err(Failure::failed(error.to_string())),
+        }
+    }
+}
+
+fn whole(verified: &Verified, out: &mut Out) {
+    let (seq, hash) = verified.head;
+    let (begins, first) = match verified.begins {
+        Begins::AtTheBeginning => ("at_the_beginning", 1),
+        Begins::AfterDeleted(seq) => ("after_deleted", seq),
+        Begins::WithFirstGiven(seq) => ("with_first_given", seq),
+    };
+    if out.is_json() {
+        out.json(&json!({
+            "whole": true,
+            "begins": begins,
+            "first_seq": first,
+            "records": verified.records,
+            "files": verified.files,
+            "lost": verified.lost,
+            "head": { "seq": seq, "hash": hash.to_string() },
+            "notes": verified.notes,
+        }));
+        return;
+    }
+    let from = match verified.begins {
+        Begins::AtTheBeginning => inert!("from its very beginning"),
+        Begins::AfterDeleted(seq) => {
+            inert!("from record {}; what came before was deleted by rotation, as the log says", seq)
+        }
+        Begins::WithFirstGiven(seq) => inert!("from record {}; what came before was not looked at", seq),
+    };
+    let (records, files) = (verified.records, verified.files);
+    out.line(Line::styled(AnsiColor::Green.on_default(), "whole").and(inert!(
+        ": {} records in {} files, {}",
+        records,
+        files,
+        from
+    )));
+    out.line(inert!("head {}:{}", seq, shown(hash)));
+    if verified.lost > 0 {
+        out.line(inert!(
+            "{} records were lost when they could not be written in time; the log says where",
+            verified.lost
+        ));
+    }
+    for note in &verified.notes {
+        out.line(inert!("note: {}", shown(note)));
+    }
+}
+
+fn tell(broken: &Broken, out: &mut Out) {
+    let Broken { file, line, fault, expected, found, records_before } = broken;
+    if out.is_json() {
+        out.json(&json!({
+            "whole": false,
+            "file": file.display().to_string(),
+            "line": line,
+            "fault": fault.word(),
+            "expected": expected,
+            "found": found,
+            "records_before": records_before,
+        }));
+        return;
+    }
+    out.line(Line::styled(AnsiColor::Red.on_default().bold(), "broken").and(inert!(
+        ": {}:{}: {}",
+        shown(file.display()),
+        *line,
+        fault.word()
+    )));
+    out.line(inert!("  expected {}", shown(expected)));
+    out.line(inert!("  found    {}", shown(found)));
+    out.line(inert!("{} records before it are as they were written", *records_before));
+}

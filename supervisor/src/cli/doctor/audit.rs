@@ -1,0 +1,87 @@
+//! The audit log: whether it is written, and whether its latest file is what it was.
+
+use std::path::Path;
+
+use talon_audit::{Request, VerifyError, files_of, verify};
+use talon_proto::host::GetStatusResponse;
+
+use super::check::{Check, Of, Section};
+use super::files::directory;
+use crate::audit;
+use crate::config::{Config, Surroundings};
+
+/// The largest file that is read here; `talon audit verify` reads all of any size.
+const MAX_FILE_BYTES: u64 = 256 << 20;
+
+const OF: Of = Of(Section::Logs, "audit");
+const CHAIN: Of = Of(Section::Logs, "audit chain");
+
+pub(super) fn checks(config: Option<&Config>, status: Option<&GetStatusResponse>) -> Vec<Check> {
+    let mut checks = Vec::new();
+    checks.extend(status.and_then(written));
+    let Some(config) = config.filter(|config| config.audit.enabled) else { return checks };
+    // The supervisor knows better than its configuration: a service manager may have told it.
+    let told = status.and_then(|status| status.audit.as_ref()).map(|audit| Path::new(&audit.file));
+    let dir = told.filter(|file| file.is_file()).and_then(Path::parent).map(Path::to_owned);
+    let dir = dir.unwrap_or_else(|| audit::directory(config, &Surroundings::of_process()));
+    checks.push(directory(Of(Section::Files, "audit dir"), &dir));
+    checks.extend(chain(&dir));
+    checks
+}
+
+/// Whether calls are recorded, as the supervisor says.
+fn written(status: &GetStatusResponse) -> Option<Check> {
+    let audit = status.audit.as_ref()?;
+    Some(match audit.state.as_str() {
+        "failing" => OF
+            .fail(format!("calls are not recorded: {}", audit.problem))
+            .because("nobody will know who called what")
+            .fix("see docs/audit.md"),
+        _ if audit.lost > 0 => OF
+            .warn(format!("{} calls have no record, because the disk was too slow", audit.lost))
+            .fix("give it a faster disk (audit.dir), or raise audit.wait"),
+        "off" => OF.ok("off (audit.enabled)"),
+        state => OF.ok(format!("{state}: {} records", audit.records)),
+    })
+}
+
+/// Whether the latest file is a whole chain, where this user may read it.
+fn chain(dir: &Path) -> Option<Check> {
+    let latest = files_of(dir).ok()?.pop()?;
+    let shown = latest.display().to_string();
+    if latest.metadata().ok()?.len() > MAX_FILE_BYTES {
+        return Some(CHAIN.ok(format!("{shown} is too large to be read here; `talon audit verify` does")));
+    }
+    Some(match verify(&Request { files: vec![latest], all: false, anchor: None }) {
+        Ok(whole) => CHAIN.ok(format!(
+            "{shown}: {} records, each as it was; `talon audit verify` reads all files",
+            whole.records
+        )),
+        Err(VerifyError::Broken(broken)) => CHAIN
+            .fail(format!("{shown}:{} is not what was written: {}", broken.line, broken.fault.word()))
+            .because("somebody changed it, or the disk did")
+            .fix("keep a copy, then `talon audit verify` and docs/audit.md"),
+        Err(VerifyError::Empty) => return None,
+        Err(error) => CHAIN.warn(error.to_string()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use talon_proto::host::AuditStatus;
+
+    use super::super::check::Verdict;
+    use super::*;
+
+    #[test]
+    fn an_audit_log_that_fails_is_a_failure() {
+        let with = |state: &str, lost| {
+            let audit = Some(AuditStatus { state: state.to_owned(), lost, ..AuditStatus::default() });
+            written(&GetStatusResponse { audit, ..GetStatusResponse::default() }).map(|check| check.verdict)
+        };
+        assert!(written(&GetStatusResponse::default()).is_none());
+        assert_eq!(with("failing", 0), Some(Verdict::Fail));
+        assert_eq!(with("on", 3), Some(Verdict::Warn));
+        assert_eq!(with("on", 0), Some(Verdict::Ok));
+    }
+}

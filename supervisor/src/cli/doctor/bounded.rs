@@ -1,0 +1,46 @@
+//! Other programs, asked with a bound on how long they take and how much they say.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt as _;
+use tokio::process::Command;
+
+/// How long somebody else may take to answer: a doctor that hangs helps nobody.
+pub(super) const PATIENCE: Duration = Duration::from_secs(3);
+/// The most that is read of what a program prints.
+const MAX_OUTPUT_BYTES: u64 = 64 << 10;
+
+/// What a program printed on its standard output, whatever it ended with; or why there is nothing. It is killed when it takes
+/// too long.
+pub(super) async fn output_of(command: &mut Command) -> Result<String, String> {
+    let spawned =
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true).spawn();
+    let mut child = spawned.map_err(|error| error.to_string())?;
+    let reading = async {
+        let mut bytes = Vec::new();
+        if let Some(stdout) = child.stdout.take() {
+            stdout.take(MAX_OUTPUT_BYTES).read_to_end(&mut bytes).await.map_err(|error| error.to_string())?;
+        }
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    match tokio::time::timeout(PATIENCE, reading).await {
+        Ok(read) => read,
+        Err(_) => Err(format!("no answer within {} seconds", PATIENCE.as_secs())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_hangs_or_never_ends_is_cut_off() {
+        let yes = output_of(&mut Command::new("yes")).await.unwrap();
+        assert_eq!(yes.len() as u64, MAX_OUTPUT_BYTES);
+        tokio::time::pause();
+        let hangs = output_of(Command::new("sleep").arg("1000")).await;
+        assert!(hangs.unwrap_err().contains("within"));
+        assert!(output_of(&mut Command::new("/nonexistent")).await.is_err());
+    }
+}

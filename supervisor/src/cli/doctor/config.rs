@@ -1,0 +1,24 @@
+//! The configuration itself: where it comes from, what is odd about it, and the plugins that it refuses.
+
+use super::check::{Check, Of, Section};
+use crate::config::Loaded;
+use crate::serve::find_plugins;
+
+const OF: Of = Of(Section::Configuration, "config");
+
+pub(super) fn checks(loaded: &Loaded) -> Vec<Check> {
+    let from =
+        loaded.file.as_ref().map_or("none: built-in defaults".into(), |file| file.display().to_string());
+    let mut checks = vec![OF.ok(from)];
+    checks.extend(loaded.warnings.iter().map(|warning| OF.warn(warning.to_string())));
+    let found = find_plugins(&loaded.config);
+    let refused = Of(Section::Configuration, "plugins");
+    for plugin in &found.refused {
+        let says = format!("{} is refused: {} ({})", plugin.name, plugin.reason, plugin.path.display());
+        checks.push(refused.warn(says));
+    }
+    if found.refused.is_empty() {
+        checks.push(refused.ok(format!("{} found, none refused", found.plugins.len())));
+    }
+    checks
+}

@@ -1,0 +1,177 @@
+//! Directories and sockets that the configuration names, and the group that may use them.
+
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use nix::unistd::{AccessFlags, Gid, Group, User, access};
+
+use super::check::{Check, Of, Section};
+use crate::admin;
+use crate::config::{Engine, Loaded, State, Surroundings};
+use crate::host::SOCKET_NAME;
+use crate::state;
+
+/// What would let others than its owner and group write somewhere.
+const OTHERS_WRITE: u32 = 0o002;
+
+const fn of(what: &'static str) -> Of {
+    Of(Section::Files, what)
+}
+
+pub(super) fn checks(loaded: &Loaded) -> Vec<Check> {
+    let config = &loaded.config;
+    let mut checks = vec![
+        directory(of("runtime dir"), &config.runtime_dir),
+        directory(of("data dir"), &config.state.data_dir),
+    ];
+    if let Some(dir) = &config.log.dir {
+        checks.push(directory(of("log dir"), dir));
+    }
+    checks.push(plugin_dir(config.plugins.tools.plugin_dir.as_deref()));
+    checks.extend(socket(of("host.sock"), &config.runtime_dir.join(SOCKET_NAME)));
+    checks.extend(socket(of("admin.sock"), &config.runtime_dir.join(admin::SOCKET_NAME)));
+    checks.extend(group(of("host.group"), config.host.group.as_deref()));
+    checks.extend(group(of("admin.group"), config.admin.group.as_deref()));
+    checks.extend(kept_state(&config.state));
+    checks
+}
+
+/// A directory that the supervisor makes and writes to.
+pub(super) fn directory(of: Of, dir: &Path) -> Check {
+    let shown = dir.display();
+    // The nearest parent that exists is where it would be made.
+    let Some(existing) = dir.ancestors().find(|ancestor| ancestor.exists()) else {
+        return of.fail(format!("{shown} has no parent directory")).fix("name another one");
+    };
+    if existing == dir
+        && let Ok(about) = dir.metadata()
+        && about.mode() & OTHERS_WRITE != 0
+    {
+        return of
+            .fail(format!("everybody may write to {shown}"))
+            .because("whoever may write there can put another socket or file in place of Talon's")
+            .fix(format!("chmod o-w {shown}"));
+    }
+    match access(existing, AccessFlags::W_OK | AccessFlags::X_OK) {
+        Ok(()) if existing == dir => of.ok(shown.to_string()),
+        Ok(()) => of.ok(format!("{shown} (made at the start)")),
+        Err(error) => of
+            .warn(format!("this user may not write to {}: {error}", existing.display()))
+            .fix("nothing, if the supervisor runs as another user; `sudo talon doctor` looks as root"),
+    }
+}
+
+fn plugin_dir(dir: Option<&Path>) -> Check {
+    let of = of("plugin dir");
+    let Some(dir) = dir else {
+        return of.warn("none").fix("set plugins.tools.plugin_dir, or name plugins one by one");
+    };
+    match std::fs::read_dir(dir) {
+        Ok(entries) => of.ok(format!("{} ({} entries)", dir.display(), entries.count())),
+        Err(error) => of
+            .fail(format!("cannot read {}: {error}", dir.display()))
+            .because("no plugin is found there")
+            .fix("create it, or change plugins.tools.plugin_dir"),
+    }
+}
+
+/// A socket of the supervisor's, if there is one.
+fn socket(of: Of, path: &Path) -> Option<Check> {
+    let about = path.symlink_metadata().ok()?;
+    let mode = about.permissions().mode() & 0o777;
+    let group = Group::from_gid(Gid::from_raw(about.gid())).ok().flatten();
+    let group = group.map_or_else(|| about.gid().to_string(), |group| group.name);
+    let says = format!("{} (mode {mode:04o}, group {group})", path.display());
+    Some(if mode & 0o007 == 0 {
+        of.ok(says)
+    } else {
+        // The supervisor looks at who connects, so this opens no more than the possibility to ask.
+        of.warn(says).because("users who may do nothing can take its places for connections").fix(format!(
+            "chmod o= {}, and find out who changed it: the supervisor makes it 0660",
+            path.display()
+        ))
+    })
+}
+
+/// A group that may use a socket, and who is in it.
+fn group(of: Of, name: Option<&str>) -> Option<Check> {
+    let name = name?;
+    Some(match Group::from_name(name) {
+        Ok(Some(group)) => {
+            let primary = |member: &String| !group.mem.contains(member);
+            let own = User::from_name(name).ok().flatten().filter(|user| user.gid == group.gid);
+            let own = own.map(|user| user.name).filter(primary);
+            let members: Vec<String> = group.mem.iter().cloned().chain(own).collect();
+            if members.is_empty() {
+                of.warn(format!("{name} has no members"))
+                    .because("only root and the supervisor's own user can connect")
+                    .fix(format!("adduser NAME {name}; it counts from the next login on"))
+            } else {
+                of.ok(format!("{name}: {}", members.join(", ")))
+            }
+        }
+        Ok(None) => of
+            .fail(format!("there is no group {name}"))
+            .because("the supervisor cannot give it its socket, and does not start")
+            .fix(format!("groupadd --system {name}, or name another one")),
+        Err(error) => of.warn(format!("cannot look up {name}: {error}")).fix("look at /etc/nsswitch.conf"),
+    })
+}
+
+/// What keeps state, and what of another program's could be imported.
+fn kept_state(settings: &State) -> Vec<Check> {
+    let of = of("state");
+    if settings.engine == Engine::Off {
+        return vec![of.warn("off: plugins cannot keep anything (state.engine)")];
+    }
+    let importable = |dir: PathBuf| {
+        let dir = dir.display();
+        of.warn(format!("{dir} can be taken over")).fix(format!("talon import {dir} (--dry-run first)"))
+    };
+    let home = Surroundings::of_process().home;
+    let imports = state::to_import(&settings.data_dir, home.as_deref());
+    imports.into_iter().map(importable).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::check::Verdict;
+    use super::*;
+
+    #[test]
+    fn a_directory_that_will_be_made_is_fine_and_one_for_everybody_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let check = directory(of("data dir"), &dir.path().join("a/b"));
+        assert_eq!(check.verdict, Verdict::Ok);
+        assert!(check.says.contains("made at the start"));
+        std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+        assert_eq!(directory(of("data dir"), dir.path()).verdict, Verdict::Fail);
+    }
+
+    #[test]
+    fn a_missing_plugin_directory_fails_and_none_is_a_warning() {
+        assert_eq!(plugin_dir(Some(Path::new("/nonexistent/plugins"))).verdict, Verdict::Fail);
+        assert_eq!(plugin_dir(None).verdict, Verdict::Warn);
+    }
+
+    #[test]
+    fn a_group_has_to_be_there() {
+        assert!(group(of("host.group"), None).is_none());
+        let missing = group(of("host.group"), Some("no-such-group-here")).unwrap();
+        assert_eq!(missing.verdict, Verdict::Fail);
+        assert!(missing.fix.contains("groupadd"), "{}", missing.fix);
+        assert_ne!(group(of("host.group"), Some("root")).unwrap().verdict, Verdict::Fail);
+    }
+
+    #[test]
+    fn a_socket_for_everybody_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("host.sock");
+        assert!(socket(of("host.sock"), &path).is_none());
+        let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        for (mode, verdict) in [(0o660, Verdict::Ok), (0o666, Verdict::Warn)] {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(socket(of("host.sock"), &path).unwrap().verdict, verdict);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The machine itself: its kernel and its clock.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use talon_proto::host::GetStatusResponse;
+
+use super::super::show;
+use super::check::{Check, Of, Section};
+
+/// The oldest kernel that plugins can be started on: close_range, and pidfds that can be waited for.
+const OLDEST_KERNEL: (u32, u32) = (5, 9);
+/// From here on a plugin's tree is confined to what the jail says of signals and abstract sockets as well.
+const GOOD_KERNEL: (u32, u32) = (6, 12);
+/// No clock of a machine that runs this is before 2026.
+const EARLIEST_UNIX_SECONDS: u64 = 1_767_225_600;
+/// How far a time of the past may seem to lie in the future: clocks are set by some seconds all the time.
+const CLOCK_SLACK: Duration = Duration::from_secs(120);
+
+const fn of(what: &'static str) -> Of {
+    Of(Section::Machine, what)
+}
+
+pub(super) fn checks(status: Option<&GetStatusResponse>) -> Vec<Check> {
+    let release = rustix::system::uname().release().to_string_lossy().into_owned();
+    vec![kernel(&release), clock(SystemTime::now(), status.map(|status| status.started_unix_ms))]
+}
+
+fn kernel(release: &str) -> Check {
+    let of = of("kernel");
+    let mut numbers = release.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
+    let Some(version) = numbers.next().zip(numbers.next()) else {
+        return of.warn(format!("{release}: not a version that can be read"));
+    };
+    if version < OLDEST_KERNEL {
+        return of
+            .fail(format!("Linux {release}"))
+            .because("plugins cannot be started safely on it")
+            .fix(format!("Linux {}.{} or newer", OLDEST_KERNEL.0, OLDEST_KERNEL.1));
+    }
+    if version < GOOD_KERNEL {
+        return of
+            .warn(format!("Linux {release}"))
+            .because("its Landlock does not yet confine signals and abstract sockets; other means stand in")
+            .fix(format!("Linux {}.{} or newer", GOOD_KERNEL.0, GOOD_KERNEL.1));
+    }
+    of.ok(format!("Linux {release}"))
+}
+
+fn clock(now: SystemTime, supervisor_started_unix_ms: Option<u64>) -> Check {
+    let of = of("clock");
+    let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let shown = show::stamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX));
+    let why = "times in logs and the audit log are wrong, and certificates seem not to hold yet";
+    let fix = "set it: `timedatectl set-ntp true`, or as this machine does it";
+    if since.as_secs() < EARLIEST_UNIX_SECONDS {
+        return of.fail(format!("{shown} lies before this program was made")).because(why).fix(fix);
+    }
+    let started = supervisor_started_unix_ms.map(show::at);
+    if started.is_some_and(|started| started > now + CLOCK_SLACK) {
+        return of
+            .warn(format!("{shown}, and the supervisor was started later than that: it was set back"))
+            .because(why)
+            .fix(fix);
+    }
+    of.ok(shown.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::check::Verdict;
+    use super::*;
+
+    #[test]
+    fn kernels_are_told_apart() {
+        for (release, verdict) in [
+            ("5.4.0-150-generic", Verdict::Fail),
+            ("5.9.0", Verdict::Warn),
+            ("6.1.0-31-amd64", Verdict::Warn),
+            ("6.12.9-1-default", Verdict::Ok),
+            ("7.0.0", Verdict::Ok),
+            ("custom", Verdict::Warn),
+        ] {
+            assert_eq!(kernel(release).verdict, verdict, "{release}");
+        }
+    }
+
+    #[test]
+    fn a_clock_of_the_past_and_one_that_was_set_back_are_told() {
+        let at = |seconds: u64| UNIX_EPOCH + Duration::from_secs(seconds);
+        assert_eq!(clock(at(0), None).verdict, Verdict::Fail);
+        let now = EARLIEST_UNIX_SECONDS + 86_400;
+        assert_eq!(clock(at(now), None).verdict, Verdict::Ok);
+        assert_eq!(clock(at(now), Some(now * 1000)).verdict, Verdict::Ok);
+        assert_eq!(clock(at(now), Some((now + 7200) * 1000)).verdict, Verdict::Warn);
+    }
+}

@@ -1,0 +1,200 @@
+//! The service manager's side: whether the unit that runs is as we ship it, where that matters.
+
+use std::collections::HashMap;
+
+use talon_proto::host::GetStatusResponse;
+use tokio::process::Command;
+
+use super::bounded::output_of;
+use super::check::{Check, Of, Section};
+
+/// The unit's name where no supervisor says otherwise.
+const UNIT: &str = "talon.service";
+
+/// What a property has to be, and what it is for.
+struct Wanted {
+    property: &'static str,
+    fits: fn(&str) -> bool,
+    /// As the unit file has it.
+    line: &'static str,
+    why: &'static str,
+}
+
+const WANTED: [Wanted; 8] = [
+    Wanted {
+        property: "Type",
+        fits: |value| value.starts_with("notify"),
+        line: "Type=notify",
+        why: "systemd takes it for ready before its plugins are",
+    },
+    Wanted {
+        property: "NotifyAccess",
+        fits: |value| value == "main",
+        line: "NotifyAccess=main",
+        why: "only the supervisor may say how the service is",
+    },
+    Wanted {
+        property: "WatchdogUSec",
+        fits: |value| !matches!(value, "" | "0" | "infinity"),
+        line: "WatchdogSec=30",
+        why: "a supervisor that hangs is not found out",
+    },
+    Wanted {
+        property: "Delegate",
+        fits: |value| value == "yes",
+        line: "Delegate=yes",
+        why: "plugins' memory and processor time cannot be limited by the kernel",
+    },
+    Wanted {
+        property: "KillMode",
+        fits: |value| value == "process",
+        line: "KillMode=process",
+        why: "a restart would kill the plugins that the next supervisor is to take over",
+    },
+    Wanted {
+        property: "FileDescriptorStoreMax",
+        fits: |value| value.parse::<u32>().is_ok_and(|most| most > 0),
+        line: "FileDescriptorStoreMax=4",
+        why: "a restart cannot keep the plugins' sockets, and starts them anew",
+    },
+    Wanted {
+        property: "LimitNOFILE",
+        fits: |value| value == "infinity" || value.parse::<u64>().is_ok_and(|most| most >= 65_536),
+        line: "LimitNOFILE=524288",
+        why: "every client, plugin and log file takes some, and a handover takes all of the plugins' at once",
+    },
+    Wanted {
+        property: "StateDirectoryMode",
+        fits: |value| u32::from_str_radix(value, 8).is_ok_and(|mode| mode & 0o066 == 0),
+        line: "StateDirectoryMode=0711",
+        why: "others could read or change what plugins keep",
+    },
+];
+
+const fn of(what: &'static str) -> Of {
+    Of(Section::Service, what)
+}
+
+/// The unit's checks; none where there is no systemd.
+pub(super) async fn checks(status: Option<&GetStatusResponse>) -> Vec<Check> {
+    // What sd_booted(3) looks at.
+    if !std::path::Path::new("/run/systemd/system").exists() {
+        return vec![of("systemd").ok("this machine was not booted with systemd: no unit to look at")];
+    }
+    let unit = status.and_then(|status| unit_of(status.pid)).unwrap_or_else(|| UNIT.to_owned());
+    let properties: Vec<&str> = ["LoadState", "ActiveState", "MainPID", "NeedDaemonReload", "NRestarts"]
+        .into_iter()
+        .chain(WANTED.iter().map(|wanted| wanted.property))
+        .collect();
+    let mut command = Command::new("systemctl");
+    command.args(["show", &unit, "--property", &properties.join(",")]);
+    match output_of(&mut command).await {
+        Ok(text) => unit_checks(&unit, &parse(&text), status.map(|status| status.pid)),
+        Err(error) => vec![of("systemd").warn(format!("systemctl does not answer: {error}"))],
+    }
+}
+
+/// The unit that a process belongs to, by its cgroup.
+fn unit_of(pid: u32) -> Option<String> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+    let units = text.lines().flat_map(|line| line.rsplit('/'));
+    units.filter(|part| part.ends_with(".service")).map(str::to_owned).next()
+}
+
+fn parse(text: &str) -> HashMap<&str, &str> {
+    text.lines().filter_map(|line| line.split_once('=')).collect()
+}
+
+fn unit_checks(unit: &str, shown: &HashMap<&str, &str>, running: Option<u32>) -> Vec<Check> {
+    let value = |property: &str| shown.get(property).copied().unwrap_or_default();
+    if value("LoadState") != "loaded" {
+        return vec![match running {
+            Some(_) => of("unit")
+                .warn(format!("the supervisor runs, and not as {unit}"))
+                .because("nobody starts it again when it ends, or at boot")
+                .fix("install the package, or a unit of your own; docs/operations.md"),
+            None => of("unit")
+                .warn(format!("{unit} is not installed"))
+                .fix("install the package; docs/operations.md"),
+        }];
+    }
+    let mut checks = vec![of("unit").ok(format!("{unit} is {}", value("ActiveState")))];
+    if running.is_some_and(|pid| value("MainPID") != pid.to_string()) {
+        checks.push(
+            of("main process")
+                .warn(format!(
+                    "the supervisor that answers is not {unit}'s (its main process is {})",
+                    value("MainPID")
+                ))
+                .fix("stop the one that was started by hand"),
+        );
+    }
+    if value("NeedDaemonReload") == "yes" {
+        checks.push(
+            of("unit file").warn("it was changed after systemd read it").fix("systemctl daemon-reload"),
+        );
+    }
+    if value("NRestarts").parse::<u32>().is_ok_and(|count| count > 0) {
+        checks.push(
+            of("restarts").warn(format!("systemd has started it again {} times", value("NRestarts"))).fix(
+                format!("journalctl -u {unit} says why; `systemctl reset-failed {unit}` forgets the count"),
+            ),
+        );
+    }
+    for wanted in &WANTED {
+        let now = value(wanted.property);
+        let of = Of(Section::Service, wanted.property);
+        checks.push(if (wanted.fits)(now) {
+            of.ok(now)
+        } else {
+            let now = if now.is_empty() { "not set" } else { now };
+            of.warn(now).because(wanted.why).fix(format!("{} (`systemctl edit {unit}`)", wanted.line))
+        });
+    }
+    checks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::check::Verdict;
+    use super::*;
+
+    const SHIPPED: &str = "LoadState=loaded\nActiveState=active\nMainPID=7\nNeedDaemonReload=no\nNRestarts=0\nType=notify\n\
+        NotifyAccess=main\nWatchdogUSec=30s\nDelegate=yes\nKillMode=process\nFileDescriptorStoreMax=4\n\
+        LimitNOFILE=524288\nStateDirectoryMode=0711\n";
+
+    #[test]
+    fn the_unit_that_is_shipped_is_fine() {
+        let checks = unit_checks("talon.service", &parse(SHIPPED), Some(7));
+        assert!(checks.iter().all(|check| check.verdict == Verdict::Ok), "{checks:#?}");
+        // What is written in the unit file is what is asked for here.
+        for wanted in &WANTED {
+            let (property, value) = wanted.line.split_once('=').unwrap();
+            let shown = if property == "WatchdogSec" { "30s" } else { value };
+            assert!((wanted.fits)(shown), "{}", wanted.line);
+        }
+    }
+
+    #[test]
+    fn each_line_that_differs_says_why_it_matters_and_what_to_write() {
+        for wanted in &WANTED {
+            let text: String = SHIPPED
+                .lines()
+                .filter(|line| !line.starts_with(&format!("{}=", wanted.property)))
+                .map(|line| format!("{line}\n"))
+                .collect();
+            let checks = unit_checks("talon.service", &parse(&text), Some(7));
+            let told = checks.iter().find(|check| check.verdict == Verdict::Warn).unwrap();
+            assert_eq!(told.what, wanted.property);
+            assert!(!told.why.is_empty() && told.fix.contains(wanted.line), "{told:?}");
+        }
+    }
+
+    #[test]
+    fn a_supervisor_beside_its_unit_is_told() {
+        let checks = unit_checks("talon.service", &parse(SHIPPED), Some(8));
+        assert!(checks.iter().any(|check| check.what == "main process"), "{checks:#?}");
+        let none = unit_checks("talon.service", &parse("LoadState=not-found\n"), Some(8));
+        assert!(none[0].says.contains("not as talon.service"), "{none:#?}");
+    }
+}

@@ -1,0 +1,83 @@
+//! The supervisor that runs, as it sees itself.
+
+use talon_proto::host::{GetStatusRequest, GetStatusResponse};
+
+use super::super::client::Client;
+use super::super::{Global, socket};
+use super::check::{Check, Of, Section};
+
+const OF: Of = Of(Section::Supervisor, "supervisor");
+
+/// Its checks, and what it says of itself if it runs.
+pub(super) async fn checks(global: &Global) -> (Vec<Check>, Option<GetStatusResponse>) {
+    let none = |says: String| (vec![OF.warn(says)], None);
+    let Ok(path) = socket::find(global) else {
+        return none("not looked for: the configuration does not say where".into());
+    };
+    let mut client = match Client::connect_to(path.clone()).await {
+        Ok(client) => client,
+        Err(failure) => return none(failure.to_string()),
+    };
+    let status = match client.host.get_status(GetStatusRequest {}).await {
+        Ok(status) => status.into_inner(),
+        Err(status) => return none(client.failure(&status).to_string()),
+    };
+    let role = status.you.as_ref().map_or("", |you| you.role.as_str());
+    let says = format!(
+        "talon {} (pid {}) is {} on {}; your role there is {role}",
+        status.version,
+        status.pid,
+        status.state,
+        path.display()
+    );
+    let mut checks = vec![OF.ok(says)];
+    checks.extend(version(&status));
+    checks.extend(config(&status));
+    checks.extend(refused(&status));
+    checks.push(plugins(&status));
+    (checks, Some(status))
+}
+
+fn version(status: &GetStatusResponse) -> Option<Check> {
+    const OWN: &str = env!("CARGO_PKG_VERSION");
+    (status.version != OWN).then(|| {
+        Of(Section::Supervisor, "version")
+            .warn(format!("it is talon {}, and this is talon {OWN}", status.version))
+            .because("what was installed does not run yet")
+            .fix("restart it: `systemctl restart talon`, or `talon serve --takeover` without systemd; plugins go on")
+    })
+}
+
+fn config(status: &GetStatusResponse) -> Option<Check> {
+    (!status.config_problem.is_empty()).then(|| {
+        Of(Section::Supervisor, "last config")
+            .fail(format!("refused: {}", status.config_problem))
+            .because("the one before it holds, and the next start would fail")
+            .fix("mend it, look with `talon config check`, then `talon reload`")
+    })
+}
+
+fn refused(status: &GetStatusResponse) -> impl Iterator<Item = Check> {
+    let of = Of(Section::Supervisor, "refused");
+    status
+        .refused
+        .iter()
+        .map(move |refused| of.warn(format!("{}: {} ({})", refused.name, refused.reason, refused.path)))
+}
+
+/// Only counted: `talon status` says each.
+fn plugins(status: &GetStatusResponse) -> Check {
+    let of = Of(Section::Supervisor, "plugins");
+    let wrong = |state: &str| matches!(state, "failed" | "refused" | "unhealthy" | "backoff" | "quarantined");
+    let names: Vec<&str> = status
+        .plugins
+        .iter()
+        .filter(|plugin| wrong(&plugin.state))
+        .map(|plugin| plugin.name.as_str())
+        .collect();
+    if names.is_empty() {
+        return of.ok(format!("{}, none of them failed", status.plugins.len()));
+    }
+    of.warn(format!("{} of {} are not well: {}", names.len(), status.plugins.len(), names.join(", ")))
+        .fix("`talon status` says why, and what to do for each")
+}

@@ -1,0 +1,104 @@
+//! `talon reload`: the configuration of a running supervisor, read anew.
+
+use clap::Args;
+use serde_json::{Value, json};
+use talon_proto::host::{PluginChange, ReloadRequest, ReloadResponse};
+use talon_sanitize::inert;
+
+use super::Global;
+use super::client::Client;
+use super::failure::Failure;
+use super::output::{Out, shown};
+use super::table::Table;
+use super::waiting::Waiting;
+use crate::exit;
+
+/// Have the supervisor read its configuration anew, as SIGHUP does.
+///
+/// It is checked whole and compared with what runs, and only what changed is touched: a plugin whose program, arguments or jail
+/// differ gets new processes beside the old ones, and no call is lost. A configuration that is refused changes nothing. The files
+/// of plugins whose configuration is the same are not looked at; that is `talon plugin reload`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  talon reload --dry-run
+  talon reload
+  talon reload --output json | jq '.needs_restart'
+
+It ends with 6 if the configuration is refused, and with 4 if a plugin was kept as it was because its new processes did not become
+ready.")]
+pub(super) struct ReloadArgs {
+    /// Only say what would be done.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl ReloadArgs {
+    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        let mut client = Client::connect(global).await?;
+        let waiting = Waiting::for_text("reading the configuration anew");
+        let response = client.host.reload(ReloadRequest { dry_run: self.dry_run }).await;
+        drop(waiting);
+        let response = response.map_err(|status| client.failure(&status))?.into_inner();
+        if out.is_json() {
+            out.json(&in_json(&response));
+        } else {
+            print(&response, self.dry_run, out);
+        }
+        let held_back = response.plugins.iter().any(|change| matches!(&*change.what, "kept" | "refused"));
+        Ok(match (response.accepted, held_back) {
+            (false, _) => exit::CONFIG,
+            (true, true) => exit::HOST_FAULT,
+            (true, false) => exit::OK,
+        })
+    }
+}
+
+fn print(response: &ReloadResponse, dry_run: bool, out: &mut Out) {
+    let file = match response.config_file.as_str() {
+        "" => "the built-in defaults",
+        file => file,
+    };
+    if !response.accepted {
+        out.line(inert!("{} is refused, and nothing was changed:", shown(file)));
+        for problem in &response.problems {
+            out.line(inert!("  {}", shown(problem)));
+        }
+        return;
+    }
+    let verb = if dry_run { "would be in force" } else { "is in force" };
+    out.line(inert!("{} {}", shown(file), verb));
+    let lists = [
+        ("warning", &response.warnings),
+        ("changed", &response.changed),
+        ("after the next start of talon", &response.needs_restart),
+    ];
+    for (what, texts) in lists {
+        for text in texts {
+            out.line(inert!("  {}: {}", what, shown(text)));
+        }
+    }
+    if !response.plugins.is_empty() {
+        let mut table = Table::new(&["PLUGIN", "WHAT", "REASON"]);
+        for PluginChange { plugin, what, reason } in &response.plugins {
+            table.row(vec![plugin.as_str().into(), what.as_str().into(), reason.as_str().into()]);
+        }
+        out.line("");
+        out.table(&table);
+    }
+    let left = if response.left == 1 { "1 plugin".to_owned() } else { format!("{} plugins", response.left) };
+    out.line(inert!("{} left as they are", shown(left)));
+}
+
+fn in_json(response: &ReloadResponse) -> Value {
+    let change = |change: &PluginChange| json!({ "plugin": change.plugin, "what": change.what, "reason": change.reason });
+    json!({
+        "accepted": response.accepted,
+        "problems": response.problems,
+        "warnings": response.warnings,
+        "changed": response.changed,
+        "needs_restart": response.needs_restart,
+        "plugins": response.plugins.iter().map(change).collect::<Value>(),
+        "left": response.left,
+        "config_file": response.config_file,
+    })
+}

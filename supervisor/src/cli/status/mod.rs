@@ -1,0 +1,144 @@
+//! `talon status`: the supervisor and its plugins on one screen.
+
+mod attention;
+mod facts;
+mod plugins;
+
+use std::collections::BTreeMap;
+
+use anstyle::Style;
+use clap::Args;
+use talon_proto::host::{GetStatusRequest, GetStatusResponse, Plugin, RefusedPlugin};
+use talon_sanitize::inert;
+
+use self::attention::attention;
+use super::client::Client;
+use super::doctor::wrap::wrapped_on;
+use super::failure::Failure;
+use super::line::Line;
+use super::output::{Out, shown};
+use super::table::Table;
+use super::{Global, json, show};
+use crate::exit;
+use crate::sentence::{self, One};
+
+/// Show the supervisor's state, its plugins, the worst first, what needs attention and what is not enforced.
+///
+/// The first line says how things are. With --check the exit code says it as well: 1 if something needs attention, that is,
+/// if there is anything in the list of that name.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  talon status
+  talon status --check >/dev/null || echo look at it
+  talon status --output json | jq '.plugins[] | select(.state != \"ready\")'")]
+pub(super) struct StatusArgs {
+    /// Exit with 1 if something needs attention.
+    #[arg(long)]
+    check: bool,
+}
+
+impl StatusArgs {
+    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        let mut client = Client::connect(global).await?;
+        let response =
+            client.host.get_status(GetStatusRequest {}).await.map_err(|status| client.failure(&status))?;
+        let status = response.get_ref();
+        let attention = attention(status);
+        if out.is_json() {
+            let mut value = json::status(status);
+            value["attention"] = attention.iter().map(attention::Item::json).collect();
+            out.json(&value);
+        } else {
+            print(status, &attention, out);
+        }
+        Ok(if self.check && !attention.is_empty() { exit::TOOL_ERROR } else { exit::OK })
+    }
+}
+
+fn one(plugin: &Plugin) -> One<'_> {
+    One { name: &plugin.name, state: &plugin.state, reason: &plugin.reason }
+}
+
+/// A file that is no plugin because it was refused is missed as much as one that failed.
+fn refused(refused: &RefusedPlugin) -> One<'_> {
+    One { name: &refused.name, state: "refused", reason: &refused.reason }
+}
+
+fn print(status: &GetStatusResponse, attention: &[attention::Item], out: &mut Out) {
+    let refused = status.refused.iter().map(refused);
+    let sentence = sentence::plugins(status.plugins.iter().map(one).chain(refused));
+    let state = shown(&status.state);
+    out.line(match show::state_style(&status.state) {
+        Some(style) => Line::styled(style, state).and(inert!(": {}", sentence)),
+        None => Line::from(inert!("{}: {}", state, sentence)),
+    });
+    out.line("");
+    out.table(&facts::table(status));
+    if !status.plugins.is_empty() {
+        out.line("");
+        let mut table = plugins::table(&status.plugins);
+        table.fit(out.columns());
+        out.table(&table);
+    }
+    items("NEEDS ATTENTION", attention, out);
+    items("TO KNOW", &attention::notes(status), out);
+    not_enforced(status, out);
+}
+
+fn items(title: &'static str, items: &[attention::Item], out: &mut Out) {
+    if items.is_empty() {
+        return;
+    }
+    let mut table = Table::new(&[]);
+    let used = items.iter().map(|item| item.who.len()).max().unwrap_or_default() + 2;
+    for item in items {
+        let mut who = Some(item.who.as_str());
+        for line in wrapped_on(out.columns(), &item.says, used) {
+            table.row(vec![who.take().unwrap_or_default().into(), line.into()]);
+        }
+    }
+    out.line("");
+    out.line(Line::styled(Style::new().bold(), title));
+    out.table(&table);
+}
+
+/// The widest list of names beside a text; more plugins are counted, and `talon plugin show` says it of each.
+const MAX_WHOM: usize = 24;
+
+/// What does not hold is said last, where it is seen; plugins that lack the same share a line.
+fn not_enforced(status: &GetStatusResponse, out: &mut Out) {
+    let mut lacking: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for plugin in &status.plugins {
+        for text in &plugin.not_enforced {
+            lacking.entry(text).or_default().push(&plugin.name);
+        }
+    }
+    let word = |text: &str| text.split(':').next().unwrap_or_default().to_owned();
+    let told: Vec<String> = lacking.keys().map(|text| word(text)).collect();
+    let mut rows: Vec<(String, &str)> = Vec::new();
+    for text in status.not_enforced.iter().filter(|text| !told.contains(&word(text))) {
+        rows.push(("any plugin".to_owned(), text));
+    }
+    for (text, plugins) in lacking {
+        let whom = if plugins.len() == status.plugins.len() {
+            "every plugin".to_owned()
+        } else {
+            let names = plugins.join(", ");
+            if names.len() > MAX_WHOM { format!("{} plugins", plugins.len()) } else { names }
+        };
+        rows.push((whom, text));
+    }
+    if rows.is_empty() {
+        return;
+    }
+    let used = rows.iter().map(|(whom, _)| whom.len()).max().unwrap_or_default() + 2;
+    let mut table = Table::new(&["FOR", "NOT ENFORCED"]);
+    for (whom, text) in rows {
+        let mut whom = Some(whom);
+        for line in wrapped_on(out.columns(), text, used) {
+            table.row(vec![whom.take().unwrap_or_default().into(), line.into()]);
+        }
+    }
+    out.line("");
+    out.table(&table);
+}

@@ -1,0 +1,88 @@
+//! `talon top`: finds the supervisor and becomes `talon-top`.
+
+use std::io::{IsTerminal as _, stdin, stdout};
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::client::Client;
+use super::failure::Failure;
+use super::output::Out;
+use super::{Global, block_on, call};
+use crate::installed;
+
+/// The program that draws.
+const PROGRAM: &str = "talon-top";
+/// What plugins can be sorted by, as that program knows it.
+const ORDERS: [&str; 9] =
+    ["worst", "name", "calls", "errors", "latency", "cpu", "memory", "in-flight", "log-lines"];
+
+/// Show the supervisor and its plugins live: calls, errors, latencies, processor and memory, what is wrong first.
+///
+/// In it, ? shows the keys, Enter shows one plugin whole, with its events and log lines, / filters, q quits. When the
+/// supervisor is restarted it goes on by itself and says so. Rates are differences between two answers.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  talon top
+  talon top --sort cpu --interval 5s
+  talon top --once --output json | jq '.plugins[] | select(.rates.errors_per_second > 0) | .name'")]
+pub(super) struct TopArgs {
+    /// How often the supervisor is asked.
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = interval)]
+    interval: Duration,
+    /// Only plugins whose name or state holds this.
+    #[arg(long, value_name = "TEXT")]
+    filter: Option<String>,
+    /// What comes first.
+    #[arg(long, value_name = "ORDER", default_value = ORDERS[0], value_parser = ORDERS)]
+    sort: String,
+    /// Print one picture, of the time of one interval, and end: for pipes and scripts.
+    #[arg(long)]
+    once: bool,
+}
+
+/// An interval; shorter ones would keep the supervisor busy with us alone.
+fn interval(text: &str) -> Result<Duration, String> {
+    let interval = call::timeout(text)?;
+    if (Duration::from_millis(100)..=Duration::from_secs(3600)).contains(&interval) {
+        Ok(interval)
+    } else {
+        Err("use something from 100ms to 1h".to_owned())
+    }
+}
+
+impl TopArgs {
+    pub(super) fn run(self, global: &Global, out: &Out) -> Result<u8, Failure> {
+        if !self.once && out.is_json() {
+            return Err(Failure::usage("JSON is one picture, and not live: add --once"));
+        }
+        let on_terminal = stdin().is_terminal() && stdout().is_terminal();
+        if !self.once && !on_terminal {
+            return Err(Failure::usage("this is no terminal: add --once, which prints one picture"));
+        }
+        let program = installed::find(PROGRAM).map_err(|error| Failure::failed(error.to_string()))?;
+        // Whether one is there is said in the words, and with the exit code, of every other verb.
+        let path = block_on(async { Ok(Client::connect(global).await?.path().to_owned()) })?;
+        let mut command = Command::new(program);
+        command.arg("--socket").arg(path);
+        command.arg("--interval-ms").arg(self.interval.as_millis().to_string());
+        command.arg("--sort").arg(self.sort);
+        if let Some(filter) = self.filter {
+            command.arg("--filter").arg(filter);
+        }
+        if self.once {
+            command.arg("--once");
+        }
+        if out.is_json() {
+            command.arg("--json");
+        }
+        if !global.colors(&stdout()) {
+            command.arg("--no-color");
+        }
+        // It takes our place, so that keys and signals are its own.
+        let error = command.exec();
+        Err(Failure::failed(format!("cannot execute {PROGRAM}: {error}; install it beside talon again")))
+    }
+}

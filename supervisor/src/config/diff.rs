@@ -1,0 +1,112 @@
+//! What differs between two configurations, and how much of it can come into force while a supervisor runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+use talon_plugin::document::origin::KeyPath;
+
+use super::types::{Config, Grants, Log, Plugins, Sandbox, Tools};
+
+impl Config {
+    /// This configuration as far as a supervisor that runs by `running` can take it: what is fixed when it starts stays as it
+    /// is there. What then still differs from this configuration needs a restart.
+    #[must_use]
+    pub fn within(&self, running: &Self) -> Self {
+        // Every key is named once, so that whoever adds one decides where it belongs.
+        let Self {
+            runtime_dir: _,
+            guard,
+            sandbox,
+            plugins,
+            state: _,
+            host,
+            log,
+            admin: _,
+            audit: _,
+            traces: _,
+            reload,
+        } = self.clone();
+        let tools = &running.plugins.tools;
+        Self {
+            guard,
+            host,
+            reload,
+            sandbox: Sandbox { uid_range: running.sandbox.uid_range, ..sandbox },
+            plugins: Plugins {
+                tools: Tools {
+                    start_concurrency: tools.start_concurrency,
+                    env_allow_list: tools.env_allow_list.clone(),
+                    ..plugins.tools
+                },
+            },
+            log: Log { level: log.level, ..running.log.clone() },
+            // Where things are, and what is opened once.
+            runtime_dir: running.runtime_dir.clone(),
+            state: running.state.clone(),
+            admin: running.admin.clone(),
+            audit: running.audit.clone(),
+            traces: running.traces.clone(),
+        }
+    }
+
+    /// The keys whose values differ in another configuration. Of lists, and of entries that only one of the two has, the key as
+    /// a whole.
+    #[must_use]
+    pub fn differences(&self, other: &Self) -> BTreeSet<KeyPath> {
+        let values = |config: &Self| serde_json::to_value(config).unwrap_or_default();
+        let mut found = BTreeSet::new();
+        walk(&values(self), &values(other), &KeyPath::top(), &mut found);
+        let (ours, theirs) = (self.secrets(), other.secrets());
+        let differ = |key: &&KeyPath| ours.get(*key) != theirs.get(*key);
+        let secrets: Vec<KeyPath> = ours.keys().chain(theirs.keys()).filter(differ).cloned().collect();
+        // One of an entry that is new or gone is said with the entry.
+        let said = |key: &KeyPath| {
+            std::iter::successors(Some(key.clone()), KeyPath::parent).any(|key| found.contains(&key))
+        };
+        let unsaid: Vec<KeyPath> = secrets.into_iter().filter(|key| !said(key)).collect();
+        found.extend(unsaid);
+        found
+    }
+
+    /// The values that are never shown, by key: what is shown instead is the same for all of them.
+    fn secrets(&self) -> BTreeMap<KeyPath, &str> {
+        let state = KeyPath::of(&["state"]);
+        let mut secrets = BTreeMap::new();
+        for (name, url) in [("url", &self.state.url), ("agent_url", &self.state.agent_url)] {
+            secrets.extend(url.as_ref().map(|url| (state.key(name), url.expose())));
+        }
+        let tools = KeyPath::of(&["plugins", "tools"]);
+        let plugins = self.plugins.tools.plugins.iter();
+        let plugins = plugins.map(|(name, entry)| (tools.key("plugins").key(name), &entry.grants));
+        let overrides = self.plugins.tools.overrides.iter();
+        let overrides = overrides.map(|(name, over)| (tools.key("overrides").key(name), &over.grants));
+        for (key, Grants { credentials, .. }) in plugins.chain(overrides) {
+            for (name, credential) in credentials {
+                secrets.insert(key.key("credentials").key(name).key("value"), credential.value.expose());
+            }
+        }
+        secrets
+    }
+}
+
+fn walk(ours: &Value, theirs: &Value, path: &KeyPath, found: &mut BTreeSet<KeyPath>) {
+    match (ours, theirs) {
+        (Value::Object(ours), Value::Object(theirs)) => {
+            let keys: BTreeSet<&String> = ours.keys().chain(theirs.keys()).collect();
+            for key in keys {
+                let path = path.key(key);
+                match (ours.get(key), theirs.get(key)) {
+                    (Some(ours), Some(theirs)) => walk(ours, theirs, &path, found),
+                    (ours, theirs) if ours == theirs => {}
+                    _ => drop(found.insert(path)),
+                }
+            }
+        }
+        (ours, theirs) if ours == theirs => {}
+        _ => drop(found.insert(path.clone())),
+    }
+}
+
+#[cfg(test)]
+#[path = "diff_tests.rs"]
+mod tests;

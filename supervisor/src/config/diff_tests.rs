@@ -1,0 +1,76 @@
+//! What differs, and what of it waits for a restart.
+
+use super::*;
+use crate::config::tests::Scene;
+
+fn keys(found: &BTreeSet<KeyPath>) -> Vec<String> {
+    found.iter().map(ToString::to_string).collect()
+}
+
+/// What differs between the defaults and this text, and what of that needs a restart.
+fn changed(text: &str) -> (Vec<String>, Vec<String>) {
+    let (before, after) = (Scene::file("").load().config, Scene::file(text).load().config);
+    let running = after.within(&before);
+    (keys(&before.differences(&running)), keys(&running.differences(&after)))
+}
+
+#[test]
+fn nothing_differs_from_itself() {
+    let config = Scene::file("guard:\n  timeout: 3s").load().config;
+    assert!(config.differences(&config).is_empty());
+    assert_eq!(config.within(&config), config);
+}
+
+#[test]
+fn single_keys_are_named_and_new_entries_as_a_whole() {
+    let text = "guard:\n  timeout: 3s\nplugins:\n  tools:\n    max_restarts: 7\n    plugins:\n      a:\n        \
+                command: /bin/true\n        credentials:\n          x: { header: A, value: secret }\nhost:\n  peers:\n    - { uid: 7, role: call }";
+    let (live, later) = changed(text);
+    assert_eq!(
+        live,
+        ["guard.timeout", "host.peers", "plugins.tools.max_restarts", "plugins.tools.plugins.a"]
+    );
+    assert_eq!(later, Vec::<String>::new());
+}
+
+#[test]
+fn what_is_opened_once_waits_for_a_restart() {
+    let text = "state:\n  engine: off\nlog:\n  level: debug\n  ring_lines: 7\nplugins:\n  tools:\n    \
+                start_concurrency: 3\n    env_allow_list: [A]\naudit:\n  enabled: false\n";
+    let (live, later) = changed(text);
+    assert_eq!(live, ["log.level"]);
+    assert_eq!(
+        later,
+        [
+            "audit.enabled",
+            "log.ring_lines",
+            "plugins.tools.env_allow_list",
+            "plugins.tools.start_concurrency",
+            "state.engine"
+        ]
+    );
+}
+
+#[test]
+fn another_secret_is_another_value() {
+    let text = |value: &str| {
+        format!(
+            "plugins:\n  tools:\n    plugins:\n      a:\n        command: /bin/true\n        credentials:\n          x: {{ header: A, \
+             value: {value} }}\n"
+        )
+    };
+    let (one, two) = (Scene::file(text("one")).load().config, Scene::file(text("two")).load().config);
+    assert_eq!(keys(&one.differences(&two)), ["plugins.tools.plugins.a.credentials.x.value"]);
+    assert!(one.differences(&one).is_empty());
+}
+
+#[test]
+fn every_secret_of_the_schema_is_compared() {
+    // `secrets` names them one by one: the two of `state`, and those of a plugin's entry and of its override.
+    let schema = crate::config::json_schema().to_string();
+    assert_eq!(
+        schema.matches("\"x-secret\":true").count(),
+        4,
+        "a new kind of secret has to be compared, too"
+    );
+}

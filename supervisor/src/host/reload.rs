@@ -1,0 +1,106 @@
+//! `ReloadPlugin` and `Reload`: changes without a lost call.
+
+use talon_plugin::{IfDown, Outcome, ReplaceError};
+use talon_proto::host::{
+    PluginChange, ReloadPluginRequest, ReloadPluginResponse, ReloadRequest, ReloadResponse,
+};
+use talon_sanitize::Raw;
+use tonic::{Request, Response, Status};
+
+use super::peer::require;
+use super::plugins::count;
+use super::service::HostService;
+use super::{draining, status_text, wire};
+use crate::config::Role;
+use crate::serve::reload::{Change, Reloaded, ReplaceFailure};
+
+pub(super) async fn plugin(
+    service: &HostService,
+    request: Request<ReloadPluginRequest>,
+) -> Result<Response<ReloadPluginResponse>, Status> {
+    let plugin = super::operate::operator(service, &request, "reload", &request.get_ref().name)?;
+    if service.door.is_draining() {
+        return Err(draining());
+    }
+    // It is looked for and replaced also when the client goes away meanwhile.
+    let (reloader, name, door) =
+        (service.about.reloader.clone(), plugin.name().clone(), service.door.clone());
+    let replacing = tokio::spawn(async move {
+        let replaced = reloader.replace(&name, IfDown::Start).await?;
+        // An operator has looked at it: what is known is about the time before.
+        door.forget_faults(&replaced.plugin);
+        Ok(replaced)
+    });
+    let replaced = match replacing.await {
+        Ok(Ok(replaced)) => replaced,
+        Ok(Err(failure)) => return Err(status_of(&failure)),
+        Err(panic) => {
+            tracing::error!(%panic, plugin = %plugin.name(), "a replacement ended in a panic: a defect of talon");
+            return Err(Status::internal("internal error"));
+        }
+    };
+    let outcome = match replaced.outcome {
+        Outcome::Replaced => "replaced",
+        Outcome::Started => "started",
+        Outcome::Down => "down",
+    };
+    Ok(Response::new(ReloadPluginResponse {
+        plugin: Some(service.view(&replaced.plugin)),
+        outcome: outcome.to_owned(),
+        old_digest: replaced.old_digest.unwrap_or_default(),
+        new_digest: replaced.new_digest.unwrap_or_default(),
+        duration_ms: u64::try_from(replaced.took.as_millis()).unwrap_or(u64::MAX),
+    }))
+}
+
+fn status_of(failure: &ReplaceFailure) -> Status {
+    let text = status_text(Raw::of(failure));
+    match failure {
+        ReplaceFailure::Gone { .. } | ReplaceFailure::Replace(ReplaceError::Unknown { .. }) => {
+            Status::not_found(text)
+        }
+        ReplaceFailure::Replace(ReplaceError::ShuttingDown { .. }) => draining(),
+        _ => Status::failed_precondition(text),
+    }
+}
+
+pub(super) async fn configuration(
+    service: &HostService,
+    request: Request<ReloadRequest>,
+) -> Result<Response<ReloadResponse>, Status> {
+    let permitted = require(&request, Role::Admin)?;
+    if service.door.is_draining() {
+        return Err(draining());
+    }
+    let dry_run = request.get_ref().dry_run;
+    tracing::info!(
+        peer.uid = permitted.peer.uid,
+        peer.pid = permitted.peer.pid,
+        dry_run,
+        "an administrator has the configuration read anew"
+    );
+    Ok(Response::new(on_wire(service.about.reloader.reload(dry_run).await)))
+}
+
+fn on_wire(reloaded: Reloaded) -> ReloadResponse {
+    // Keys and problems quote files that an administrator wrote, which is no reason to trust them.
+    let lines = |texts: Vec<String>| texts.iter().map(|text| wire(Raw::from(text).line())).collect();
+    let change = |Change { plugin, what, reason }| PluginChange {
+        plugin,
+        what: String::from(what),
+        reason: wire(reason),
+    };
+    ReloadResponse {
+        accepted: reloaded.accepted,
+        problems: lines(reloaded.problems),
+        warnings: lines(reloaded.warnings),
+        changed: lines(reloaded.changed),
+        needs_restart: lines(reloaded.needs_restart),
+        plugins: reloaded.plugins.into_iter().map(change).collect(),
+        left: count(reloaded.left),
+        config_file: reloaded
+            .config_file
+            .map(|path| wire(Raw::of(path.display()).line()))
+            .unwrap_or_default(),
+    }
+}

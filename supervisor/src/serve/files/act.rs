@@ -1,0 +1,76 @@
+//! What is done about what has changed.
+
+use futures_util::future::join_all;
+use talon_plugin::discover::Refused;
+use talon_plugin::{EventKind, IfDown, NewEvent, PluginName};
+use talon_sanitize::Raw;
+
+use super::look::Now;
+use super::{Subject, Watch};
+use crate::serve::discover;
+use crate::serve::reload::Reloader;
+
+impl Watch {
+    /// All of it at once: one that takes its time holds up no other. A changed configuration comes first, because it says what
+    /// the others should be.
+    pub(super) async fn act(&self, settled: Vec<(Subject, Now)>) {
+        if settled.iter().any(|(subject, _)| *subject == Subject::Config) {
+            tracing::info!("the config file changed: it is read anew");
+            self.reloader.reload_by_itself("the config file changed").await;
+        }
+        let acts = settled.into_iter().map(|(subject, now)| async move {
+            match (subject, now) {
+                (Subject::Config, _) => {}
+                (Subject::Stranger(path), Now::Refused(reason)) => {
+                    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                    let refused = Refused { name, path, reason };
+                    discover::tell_refused(&[refused], self.reloader.registry().events());
+                }
+                (Subject::Stranger(_), _) => {}
+                (Subject::PluginDir, now) => plugin_dir(&self.reloader, &now),
+                (Subject::Plugin(name), now) => plugin(&self.reloader, &name, now).await,
+            }
+        });
+        join_all(acts).await;
+    }
+}
+
+fn plugin_dir(reloader: &Reloader, now: &Now) {
+    let message = match now {
+        Now::Refused(reason) => format!("{}; its plugins go on as they are", Raw::from(reason).line()),
+        Now::Is(_) | Now::Gone | Now::Unknown => "plugin_dir can be read again".to_owned(),
+    };
+    tracing::warn!("{message}");
+    reloader.registry().events().emit(NewEvent::new(EventKind::Supervisor, message));
+}
+
+async fn plugin(reloader: &Reloader, name: &PluginName, now: Now) {
+    let registry = reloader.registry();
+    let is_there = registry.get(name.as_str()).is_some();
+    let tools = &reloader.config().plugins.tools;
+    match now {
+        Now::Is(_) if is_there => {
+            tracing::info!(plugin = %name, "its files changed: it is replaced");
+            // What goes wrong is told by whoever finds it, and shown with the plugin.
+            let replaced = reloader.replace(name, IfDown::Leave).await;
+            if let Err(error) = &replaced {
+                tracing::warn!(plugin = %name, "{error}");
+            }
+            let problem = replaced.err().map(|error| error.to_string());
+            reloader.record("reload", name.as_str(), problem.as_deref());
+        }
+        Now::Is(_) => {
+            tracing::info!(plugin = %name, "new in plugin_dir");
+            if let Err(refused) = reloader.add(name).await {
+                discover::tell_refused(&[refused], registry.events());
+            }
+        }
+        Now::Gone if is_there && tools.watch && !tools.plugins.contains_key(name.as_str()) => {
+            tracing::info!(plugin = %name, "gone from plugin_dir: it is stopped and removed");
+            registry.deregister(name).await;
+        }
+        Now::Gone => registry.not_replaced(name, &"its file is gone, and what runs goes on".into()),
+        Now::Unknown => {}
+        Now::Refused(reason) => registry.not_replaced(name, &Raw::from(&reason).line()),
+    }
+}

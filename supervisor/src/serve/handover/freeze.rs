@@ -1,0 +1,79 @@
+//! Standing still so that another one may take over, and going on if none does.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use talon_control::parcel::Packer;
+use talon_plugin::{EventKind, NewEvent};
+use tokio::time::Instant;
+
+use super::document::{Contents, PackError};
+use crate::serve::running::Running;
+use crate::serve::{ServeFailure, kept};
+
+impl Running {
+    /// Takes no more calls and closes what only one may have open. Calls in flight may finish within the grace period; who
+    /// connects from now on waits for the next server, ours or another's. May be called again, and dropped in between.
+    pub(super) async fn freeze(&mut self, grace: Duration) {
+        let began = Instant::now();
+        self.events.emit(NewEvent::new(EventKind::Supervisor, "handing over"));
+        self.pulse.send_replace(None);
+        self.closing.hand_over();
+        if let Some(server) = self.server.take()
+            && !server.close(grace).await
+        {
+            tracing::warn!("not all requests were answered within the grace period; they are cut off");
+        }
+        let left = self.door.drain(grace.saturating_sub(began.elapsed())).await;
+        if left > 0 {
+            tracing::warn!(
+                calls = left,
+                "calls are still in flight after the grace period; they are cut off"
+            );
+        }
+        if let Some(service) = self.kept.take() {
+            service.stop().await;
+        }
+        self.watched.close().await;
+        self.audit.close().await;
+    }
+
+    /// Everything in one parcel. It changes nothing.
+    pub(super) async fn pack(&self) -> Result<OwnedFd, PackError> {
+        let mut packer = Packer::default();
+        let processes = self.registry.hand_over(&mut packer).await?;
+        let contents = Contents {
+            host: self.socket.listener.as_fd().try_clone_to_owned().map_err(PackError::Host)?,
+            file: self.socket.file.as_ref().map(crate::host::SocketFile::identity),
+            quarantined: self.door.quarantined(),
+            processes,
+        };
+        contents.seal(packer)
+    }
+
+    /// Goes on as before, if it stood still.
+    pub(in crate::serve) fn thaw(&mut self) -> Result<(), ServeFailure> {
+        if self.server.is_some() {
+            return Ok(());
+        }
+        self.registry.resume();
+        if let Some(keeper) = &self.keeper {
+            keeper.reopen();
+            let config = self.config();
+            let uids = config.talon_plugin_settings().uid_range;
+            self.kept = Some(kept::run(&config, uids, &self.registry, keeper)?);
+        }
+        self.door.resume();
+        self.open()?;
+        self.events.emit(NewEvent::new(EventKind::Supervisor, "nobody took over; serving again"));
+        Ok(())
+    }
+
+    /// Forgets the processes, which are somebody else's now, and leaves every file where it is.
+    pub(in crate::serve) async fn let_go(self) {
+        self.registry.release().await;
+        if let Some(file) = self.socket.file {
+            file.keep();
+        }
+    }
+}

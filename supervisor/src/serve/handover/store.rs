@@ -1,0 +1,44 @@
+//! To the next supervisor through the service manager, which keeps the parcel while there is none.
+
+use std::os::fd::AsFd;
+
+use super::document::PackError;
+use crate::serve::notify::Manager;
+use crate::serve::running::Running;
+
+/// Why the manager did not get it.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum StoreError {
+    #[error(transparent)]
+    Pack(#[from] PackError),
+    #[error("the service manager does not take it: {0}")]
+    Store(#[source] std::io::Error),
+}
+
+impl Running {
+    /// Stands still and gives everything to the manager. True if that has it: then there is nothing left to do here but
+    /// [`let_go`](Self::let_go). If not, why not is in the log, and everything has to be stopped.
+    pub(in crate::serve) async fn store(&mut self, manager: &Manager) -> bool {
+        self.freeze(self.grace()).await;
+        match self.give(manager).await {
+            Ok(()) => {
+                tracing::info!("handed over: the service manager keeps the plugins for the next start");
+                true
+            }
+            Err(error) => {
+                tracing::error!(%error, "nothing was handed over: the plugins are stopped");
+                false
+            }
+        }
+    }
+
+    async fn give(&self, manager: &Manager) -> Result<(), StoreError> {
+        let parcel = self.pack().await?;
+        let manager = manager.clone();
+        let stored = tokio::task::spawn_blocking(move || manager.store(parcel.as_fd()));
+        match stored.await {
+            Ok(stored) => stored.map_err(StoreError::Store),
+            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What two supervisors say to each other while one takes over from the other.
+//!
+//! ```text
+//! old ── Offer + the parcel ──────────► new     it has started, its configuration is checked
+//!     ◄── Taken, or Failed with why ──          it serves host.sock, and the processes are its own
+//!     ── Gone ────────────────────────►         the old one has let go; without it the new one goes
+//! ```
+
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use prost::Message;
+use talon_control::{Control, ControlError};
+use talon_sanitize::{Raw, Sanitized};
+use tokio::time::timeout;
+
+/// The longest reason that one tells the other.
+const MAX_WHY_BYTES: usize = 1 << 10;
+
+/// One message.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Word {
+    #[prost(enumeration = "Kind", tag = "1")]
+    kind: i32,
+    /// Why; with [`Kind::Failed`].
+    #[prost(string, tag = "2")]
+    why: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, prost::Enumeration)]
+#[repr(i32)]
+pub(super) enum Kind {
+    /// What anything else is taken for.
+    Unknown = 0,
+    Offer = 1,
+    Taken = 2,
+    Failed = 3,
+    Gone = 4,
+}
+
+/// A connection between the two.
+#[derive(Debug)]
+pub(super) struct Line(Control<Word, Word>);
+
+/// Why there is no (further) word. For either it means that the other one does not go on.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum LineError {
+    #[error("it ended without a word; see its log")]
+    Ended,
+    #[error("it said nothing for {} s", .0.as_secs())]
+    Silent(Duration),
+    #[error("it failed: {0}")]
+    Failed(Sanitized),
+    #[error("it said something that is not understood")]
+    Unexpected,
+    #[error(transparent)]
+    Control(#[from] ControlError),
+}
+
+impl Line {
+    pub(super) fn new(socket: OwnedFd) -> io::Result<Self> {
+        Control::new(socket).map(Self)
+    }
+
+    pub(super) async fn offer(&self, parcel: BorrowedFd<'_>) -> Result<(), LineError> {
+        self.say(Kind::Offer, "", Some(parcel)).await
+    }
+
+    pub(super) async fn taken(&self) -> Result<(), LineError> {
+        self.say(Kind::Taken, "", None).await
+    }
+
+    pub(super) async fn gone(&self) -> Result<(), LineError> {
+        self.say(Kind::Gone, "", None).await
+    }
+
+    pub(super) async fn failed(&self, why: &str) -> Result<(), LineError> {
+        self.say(Kind::Failed, Raw::from(why).line_within(MAX_WHY_BYTES).as_str(), None).await
+    }
+
+    async fn say(&self, kind: Kind, why: &str, with: Option<BorrowedFd<'_>>) -> Result<(), LineError> {
+        Ok(self.0.send(&Word { kind: kind.into(), why: why.to_owned() }, with).await?)
+    }
+
+    /// The next word, which must be this one; and what came with it.
+    pub(super) async fn hear(&self, kind: Kind, within: Duration) -> Result<Option<OwnedFd>, LineError> {
+        let packet = timeout(within, self.0.receive()).await.map_err(|_| LineError::Silent(within))??;
+        let packet = packet.ok_or(LineError::Ended)?;
+        match packet.message.kind() {
+            Kind::Failed => {
+                let why = Raw::from(packet.message.why.as_str()).line_within(MAX_WHY_BYTES);
+                Err(LineError::Failed(why))
+            }
+            heard if heard == kind => Ok(packet.descriptor),
+            _ => Err(LineError::Unexpected),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd as _;
+
+    use super::*;
+
+    const SOON: Duration = Duration::from_secs(10);
+
+    fn lines() -> (Line, Line) {
+        let (one, other) = talon_control::pair().unwrap();
+        (Line::new(one).unwrap(), Line::new(other).unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_word_out_of_turn_ends_it() {
+        let (old, new) = lines();
+        new.taken().await.unwrap();
+        assert!(matches!(old.hear(Kind::Gone, SOON).await, Err(LineError::Unexpected)));
+    }
+
+    #[tokio::test]
+    async fn a_failure_says_why_in_one_line_and_an_end_is_one() {
+        let (old, new) = lines();
+        new.failed("no\nroom").await.unwrap();
+        let failed = old.hear(Kind::Taken, SOON).await.unwrap_err();
+        assert_eq!(failed.to_string(), "it failed: no\\nroom");
+        drop(new);
+        assert!(matches!(old.hear(Kind::Taken, SOON).await, Err(LineError::Ended)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn silence_has_an_end() {
+        let (old, _new) = lines();
+        assert!(matches!(old.hear(Kind::Taken, SOON).await, Err(LineError::Silent(_))));
+    }
+
+    #[tokio::test]
+    async fn an_offer_brings_its_parcel() {
+        let (old, new) = lines();
+        let (parcel, _other) = talon_control::pair().unwrap();
+        old.offer(parcel.as_fd()).await.unwrap();
+        assert!(new.hear(Kind::Offer, SOON).await.unwrap().is_some());
+    }
+}

@@ -1,0 +1,46 @@
+//! What this machine can enforce, and what an operator must know of it before the first plugin starts.
+
+use std::sync::Arc;
+
+/// How the text of a protection begins for which something weaker stands in.
+pub(crate) const STAND_IN: &str = "only a stand-in: ";
+
+/// Some milliseconds, which are the kernel's and not ours.
+pub(super) async fn look_at(stage: &Arc<talon_jail::Stage>) -> talon_jail::Machine {
+    let stage = Arc::clone(stage);
+    match tokio::task::spawn_blocking(move || talon_jail::probe(&stage)).await {
+        Ok(machine) => machine,
+        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+    }
+}
+
+pub(super) fn tell(machine: &talon_jail::Machine, mode: talon_jail::Mode, not_enforced: &[String]) {
+    let tier = machine.tier;
+    tracing::info!(tier = tier.name(), kernel = machine.kernel, "this machine: {}", tier.describe());
+    for protection in not_enforced {
+        tracing::warn!("not enforced on this machine: {protection}");
+    }
+    match mode {
+        talon_jail::Mode::Enforce if !machine.accepted_by_enforce() => tracing::error!(
+            tier = tier.name(),
+            "sandbox.mode is enforce, and this machine cannot give what that asks: plugins will be refused \
+             (`talon doctor` says how to get it; sandbox.mode: best-effort runs them without)"
+        ),
+        talon_jail::Mode::Off => tracing::warn!(
+            "sandbox.mode is off: plugins run without a jail, with the rights of this supervisor's user \
+             (set it to enforce)"
+        ),
+        talon_jail::Mode::Enforce | talon_jail::Mode::BestEffort => {}
+    }
+}
+
+/// Protections that do not hold, each with its reason.
+#[must_use]
+pub fn not_enforced(report: &talon_jail::Report) -> Vec<String> {
+    let line = |protection: &talon_jail::Protection| match &protection.status {
+        talon_jail::Status::Enforced => None,
+        talon_jail::Status::StandIn(how) => Some(format!("{}: {STAND_IN}{how}", protection.name)),
+        talon_jail::Status::Missing(why) => Some(format!("{}: {why}", protection.name)),
+    };
+    report.iter().filter_map(line).collect()
+}

@@ -1,0 +1,114 @@
+//! What a reload has to do about which plugin: pure, so that a dry run says what a real one would do.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use talon_plugin::PluginName;
+use talon_plugin::discover::{Discovered, Refused};
+use talon_plugin::spec::PluginSpec;
+
+use super::super::discover::is_about;
+use crate::config::Config;
+
+/// What is to be done.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    pub(super) steps: Vec<Step>,
+    /// How many plugins are left as they are.
+    pub(super) left: usize,
+    /// What looks like a plugin and is not run.
+    pub(super) refused: Vec<Refused>,
+}
+
+/// What is to be done about one plugin.
+#[derive(Debug)]
+pub(super) struct Step {
+    pub(super) plugin: PluginName,
+    pub(super) what: What,
+    /// What of it differs.
+    pub(super) why: String,
+}
+
+#[derive(Debug)]
+pub(super) enum What {
+    Add(Box<PluginSpec>),
+    Remove,
+    /// By new processes, beside the old ones.
+    Replace(Box<PluginSpec>),
+    /// Without a new process; `None` if only its guard stack is another one.
+    Change(Option<Box<PluginSpec>>),
+    /// What it should be now does not pass its checks, so it stays as it is.
+    Refuse,
+}
+
+/// Compares what is registered under `running` with what is `found` under `wanted`.
+pub(super) fn plan(
+    running: &Config,
+    wanted: &Config,
+    registered: &[std::sync::Arc<PluginSpec>],
+    found: Discovered,
+) -> Plan {
+    let Discovered { plugins, refused } = found;
+    let mut found: BTreeMap<PluginName, PluginSpec> = BTreeMap::new();
+    for spec in plugins {
+        // Of two with one name, the one that was named wins, as at the start.
+        found.entry(spec.name.clone()).or_insert(spec);
+    }
+    let mut plan = Plan { refused, ..Plan::default() };
+    let lost_dir = lost_dir(running, wanted, &plan.refused);
+    let known: BTreeSet<PluginName> = registered.iter().map(|spec| spec.name.clone()).collect();
+    for old in registered {
+        let name = &old.name;
+        let step = match found.remove(name) {
+            Some(new) => compare(running, wanted, old, new),
+            None => match plan.refused.iter().find(|refused| is_about(refused, name)) {
+                Some(refused) => Some((What::Refuse, refused.reason.clone())),
+                None if lost_dir && !is_configured(running, name) => {
+                    Some((What::Refuse, "plugin_dir cannot be read, so it stays as it is".to_owned()))
+                }
+                None => Some((What::Remove, "it is no longer there".to_owned())),
+            },
+        };
+        match step {
+            Some((what, why)) => plan.steps.push(Step { plugin: name.clone(), what, why }),
+            None => plan.left += 1,
+        }
+    }
+    for (plugin, spec) in found.into_iter().filter(|(name, _)| !known.contains(name)) {
+        let why = spec.source.clone();
+        plan.steps.push(Step { plugin, what: What::Add(Box::new(spec)), why });
+    }
+    plan.steps.sort_by(|a, b| a.plugin.cmp(&b.plugin));
+    plan
+}
+
+fn compare(running: &Config, wanted: &Config, old: &PluginSpec, new: PluginSpec) -> Option<(What, String)> {
+    let name = new.name.as_str();
+    let mut differs = old.differs_in(&new);
+    let same_quota = running.state_quota(name) == wanted.state_quota(name);
+    if !same_quota {
+        differs.push("state_quota");
+    }
+    if !old.same_process(&new) || !same_quota {
+        return Some((What::Replace(Box::new(new)), differs.join(", ")));
+    }
+    if !differs.is_empty() {
+        return Some((What::Change(Some(Box::new(new))), differs.join(", ")));
+    }
+    let same_guard = running.call_policy(name, old) == wanted.call_policy(name, &new);
+    (!same_guard).then(|| (What::Change(None), "guard".to_owned()))
+}
+
+/// Whether the plugin directory is the same as before and cannot be read now: then it says nothing about what should run.
+fn lost_dir(running: &Config, wanted: &Config, refused: &[Refused]) -> bool {
+    let dir = &wanted.plugins.tools.plugin_dir;
+    *dir == running.plugins.tools.plugin_dir
+        && refused.iter().any(|refused| dir.as_ref() == Some(&refused.path))
+}
+
+fn is_configured(config: &Config, name: &PluginName) -> bool {
+    config.plugins.tools.plugins.contains_key(name.as_str())
+}
+
+#[cfg(test)]
+#[path = "plan_tests.rs"]
+mod tests;

@@ -1,0 +1,191 @@
+//! What runs once the start is over, and how it stops.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use talon_plugin::{EventKind, Events, NewEvent, Plugin, Registry, Service};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::life::End;
+use super::notify::Manager;
+use super::signals::Signals;
+use super::watched::Watched;
+use super::{ServeFailure, peers};
+use crate::audit::Audit;
+use crate::config::{Config, PeerPolicy};
+use crate::door::Door;
+use crate::host::{Closing, HostService, HostSocket, Operators, Pulse, ServeError, Server};
+use crate::state::Keeper;
+
+/// For how long a service manager is asked for more time at the end, at most; then the unit's own `TimeoutStopSec=` counts. The
+/// end is bounded by itself: by some times the grace period.
+const STOP_LIMIT: Duration = Duration::from_secs(15 * 60);
+
+/// A supervisor at work.
+pub(super) struct Running {
+    pub(super) events: Events,
+    pub(super) registry: Registry,
+    pub(super) door: Arc<Door>,
+    pub(super) keeper: Option<Keeper>,
+    /// What keeps the plugins' state, while it runs.
+    pub(super) kept: Option<Service>,
+    pub(super) service: HostService,
+    /// Who may do what: exchanged when the configuration is.
+    pub(super) peers: Arc<ArcSwap<PeerPolicy>>,
+    pub(super) socket: HostSocket,
+    /// `None` while nobody is let in.
+    pub(super) server: Option<Server>,
+    /// Health and metrics.
+    pub(super) watched: Watched,
+    /// Its directory is written to by one supervisor at a time.
+    pub(super) audit: Audit,
+    /// Ends the streams of events and logs of the server.
+    pub(super) closing: Closing,
+    /// Whether the server accepts connections, for the watchdog.
+    pub(super) pulse: watch::Sender<Option<Pulse>>,
+}
+
+impl Running {
+    /// The configuration that is in force.
+    pub(super) fn config(&self) -> Arc<Config> {
+        self.door.config()
+    }
+
+    /// How long calls in flight may take to finish, at an end.
+    pub(super) fn grace(&self) -> Duration {
+        self.config().plugins.tools.lifecycle.grace_period.get()
+    }
+
+    /// Lets clients in.
+    pub(super) fn open(&mut self) -> Result<(), ServeFailure> {
+        let config = self.config();
+        self.closing = Closing::default();
+        let server = Server::start(
+            &self.socket.listener,
+            peers::recognise(Arc::clone(&self.peers), self.registry.clone()),
+            self.service.reopened(self.closing.clone()),
+            Operators::new(self.keeper.clone()).recorded(self.audit.clone()),
+            largest_arguments(&config, &self.registry),
+        )?;
+        self.watched.open(&config, &self.registry)?;
+        self.pulse.send_replace(Some(server.pulse()));
+        self.server = Some(server);
+        Ok(())
+    }
+
+    /// Resolves when the server ends without having been asked to.
+    pub(super) async fn server_ended(&mut self) -> Result<(), ServeError> {
+        match &mut self.server {
+            Some(server) => {
+                let ended = server.ended().await;
+                self.server = None;
+                ended
+            }
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Does what the end of the supervisor's life asks for.
+    pub(super) async fn end(
+        mut self,
+        end: End,
+        signals: &mut Signals,
+        manager: &Manager,
+    ) -> Result<(), ServeFailure> {
+        manager.stopping();
+        let _more_time = manager.extending(STOP_LIMIT);
+        let mut at_once = false;
+        let result = match end {
+            End::HandedOver => {
+                self.let_go().await;
+                return Ok(());
+            }
+            End::NotOurs(failure) => {
+                self.let_go().await;
+                return Err(failure);
+            }
+            End::Stop(stop) if manager.stores() => {
+                tracing::info!(
+                    signal = stop.name(),
+                    "handing over: no new calls, calls in flight may finish"
+                );
+                manager.status("handing over to the next supervisor");
+                tokio::select! {
+                    stored = self.store(manager) => if stored {
+                        let registry = self.registry.clone();
+                        self.let_go().await;
+                        // The next one is started into our cgroup.
+                        registry.let_go_of_groups();
+                        return Ok(());
+                    },
+                    stop = signals.stop() => {
+                        tracing::warn!(signal = stop.name(), "stopping at once: nothing is handed over");
+                        manager.forget_stored();
+                        at_once = true;
+                    }
+                }
+                Ok(())
+            }
+            End::Stop(stop) => {
+                tracing::info!(signal = stop.name(), "stopping: no new calls, calls in flight may finish");
+                Ok(())
+            }
+            End::Asked => {
+                tracing::info!("stopping: no new calls, calls in flight may finish");
+                Ok(())
+            }
+            End::Failed(failure) => Err(failure),
+        };
+        manager.status("stopping");
+        self.stop(signals, at_once).await;
+        result
+    }
+
+    /// Ends everything in order: calls in flight may finish within the grace period, then plugins stop, and then what keeps
+    /// their state. A further signal ends it at once.
+    async fn stop(mut self, signals: &mut Signals, at_once: bool) {
+        let grace = if at_once { Duration::ZERO } else { self.grace() };
+        tokio::select! {
+            () = self.wind_down(grace) => {}
+            stop = signals.stop() => {
+                tracing::warn!(signal = stop.name(), "stopping at once: calls in flight are cut off");
+                self.registry.shutdown(Duration::ZERO).await;
+            }
+        }
+        self.closing.end();
+        self.pulse.send_replace(None);
+        // The file goes before the last connections do, so that no client finds it and gets no answer.
+        drop(self.socket.file);
+        // Last of all but the calls' own way: whoever watches sees it drain.
+        self.watched.close().await;
+        if let Some(server) = self.server.take() {
+            server.stop().await;
+        }
+        self.audit.close().await;
+        tracing::info!("stopped");
+    }
+
+    async fn wind_down(&self, grace: Duration) {
+        self.events.emit(NewEvent::new(EventKind::Supervisor, "draining"));
+        let began = Instant::now();
+        let left = self.door.drain(grace).await;
+        if left > 0 {
+            tracing::warn!(
+                calls = left,
+                "calls are still in flight after the grace period; they are cut off"
+            );
+        }
+        self.registry.shutdown(grace.saturating_sub(began.elapsed())).await;
+    }
+}
+
+/// The largest arguments that any plugin may be called with: what the socket must let through.
+pub(super) fn largest_arguments(config: &Config, registry: &Registry) -> usize {
+    let of_plugin =
+        |plugin: &Plugin| config.call_policy(plugin.name().as_str(), &plugin.spec()).max_argument_bytes;
+    let of_others =
+        config.plugins.tools.defaults.max_argument_bytes.unwrap_or(config.guard.max_argument_bytes);
+    registry.list().iter().map(of_plugin).chain([of_others.as_usize()]).max().unwrap_or_default()
+}

@@ -1,0 +1,58 @@
+//! What `systemctl status` shows of the plugins: "12 plugins: 11 ready, 1 failed (jira: handshake timeout)".
+
+use std::time::Duration;
+
+use talon_plugin::discover::Refused;
+use talon_plugin::{Events, Plugin, Registry, State};
+use tokio::sync::broadcast::error::RecvError;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::Reloader;
+use super::notify::Manager;
+use crate::sentence::{self, One};
+
+/// The shortest time between two of them: a plugin that dies and starts all the time changes it with every step.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Keeps the line true until the handle is dropped.
+pub(super) fn keep(
+    manager: &Manager,
+    registry: &Registry,
+    events: &Events,
+    reloader: Reloader,
+) -> Option<AbortOnDropHandle<()>> {
+    let (manager, registry, mut news) = (manager.clone(), registry.clone(), events.subscribe());
+    manager.is_there().then(|| {
+        AbortOnDropHandle::new(tokio::spawn(async move {
+            let mut told = String::new();
+            loop {
+                let line = line(&registry.list(), &reloader.refused());
+                if line != told {
+                    manager.status(&line);
+                    told = line;
+                }
+                // Whatever happens may change it; what was missed is in the next look.
+                if matches!(news.recv().await, Err(RecvError::Closed)) {
+                    return;
+                }
+                tokio::time::sleep(PAUSE).await;
+                news = news.resubscribe();
+            }
+        }))
+    })
+}
+
+/// The line for these plugins, and for those that were refused before they were any.
+pub(super) fn line(plugins: &[Plugin], refused: &[Refused]) -> String {
+    let known: Vec<_> = plugins.iter().map(Plugin::snapshot).collect();
+    let known = known.iter().map(|snapshot| One {
+        name: snapshot.name.as_str(),
+        state: snapshot.state.as_str(),
+        reason: snapshot.reason.as_ref().map_or("", |reason| reason.as_str()),
+    });
+    let refused = refused.iter().map(|refused| One {
+        name: &refused.name,
+        state: State::Refused.as_str(),
+        reason: &refused.reason,
+    });
+    sentence::plugins(known.chain(refused)).into_string()
+}

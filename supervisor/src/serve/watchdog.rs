@@ -1,0 +1,93 @@
+//! The watchdog is fed for as long as everything that has to run answers: the driver of every instance, and the loop that
+//! accepts connections. It has no timer that could go on alone: who feeds it is one more task of the same event loop, and what
+//! does not answer is not fed for.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use talon_plugin::{Plugin, Registry};
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::notify::Manager;
+use crate::host::Pulse;
+
+/// So many times it is fed within the time after which it bites. Two of three may come too late: a busy machine is not a
+/// stuck supervisor.
+const TIMES: u32 = 3;
+/// What the loop that accepts connections is called.
+const LISTENER: &str = "host.sock";
+/// How many of those who do not answer are named in one line of the log.
+const MAX_NAMED: usize = 8;
+
+/// Feeds it until the handle is dropped; `None` where nobody waits for that. `host` is who accepts connections, if anybody
+/// should just now.
+pub(super) fn feed(
+    manager: &Manager,
+    registry: &Registry,
+    mut host: watch::Receiver<Option<Pulse>>,
+) -> Option<AbortOnDropHandle<()>> {
+    let every = manager.watchdog()? / TIMES;
+    let (manager, registry) = (manager.clone(), registry.clone());
+    Some(AbortOnDropHandle::new(tokio::spawn(async move {
+        let mut ticks = interval(every);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut silent_before = BTreeSet::new();
+        loop {
+            ticks.tick().await;
+            let silent = silent(&registry, &mut host, every).await;
+            tell(&silent, &silent_before);
+            if silent.is_empty() {
+                manager.fed();
+                metrics::counter!("talon_watchdog_pings_total").increment(1);
+            } else {
+                metrics::counter!("talon_watchdog_withheld_total").increment(1);
+            }
+            silent_before = silent;
+        }
+    })))
+}
+
+/// Who does not answer within this time.
+async fn silent(
+    registry: &Registry,
+    host: &mut watch::Receiver<Option<Pulse>>,
+    within: Duration,
+) -> BTreeSet<String> {
+    let pulse = host.borrow_and_update().clone();
+    let listener = async {
+        match &pulse {
+            Some(pulse) => pulse.answers(within).await,
+            None => true,
+        }
+    };
+    let plugins = registry.list();
+    let drivers = join_all(plugins.iter().map(async |plugin| {
+        let silent = plugin.silent(within).await;
+        // One that was ended answers no more, and is not listed any more either.
+        let there = !silent.is_empty() && registry.get(plugin.name().as_str()).is_some();
+        silent.into_iter().filter(move |_| there).map(|instance| driver(plugin, instance)).collect::<Vec<_>>()
+    }));
+    let (listens, drivers) = tokio::join!(listener, drivers);
+    // One that was closed in order meanwhile does not answer, and need not.
+    let closed = host.has_changed().unwrap_or(true);
+    let listener = (!listens && !closed).then(|| LISTENER.to_owned());
+    drivers.into_iter().flatten().chain(listener).collect()
+}
+
+fn driver(plugin: &Plugin, instance: u32) -> String {
+    format!("the driver of {} (instance {instance})", plugin.name())
+}
+
+fn tell(silent: &BTreeSet<String>, before: &BTreeSet<String>) {
+    let news: Vec<&str> = silent.difference(before).map(String::as_str).take(MAX_NAMED).collect();
+    if !news.is_empty() {
+        let count = silent.len();
+        tracing::error!(count, "the watchdog is not fed: no answer from {}", news.join(", "));
+    }
+    if silent.is_empty() && !before.is_empty() {
+        tracing::info!("everything answers again; the watchdog is fed");
+    }
+}
