@@ -1,0 +1,128 @@
+//! What happened to plugins and what they wrote, as lines that may be shown.
+
+use std::collections::VecDeque;
+
+use talon_proto::host::{Event, LogLine};
+use talon_sanitize::{Raw, Sanitized, inert};
+
+use crate::reading::inert;
+
+/// Events that are kept, of all plugins together: some screens of what was before the one that is asked about. The oldest is
+/// forgotten.
+pub(crate) const MAX_EVENTS: usize = 1000;
+/// Log lines that are kept of the one plugin that is looked at. The oldest is forgotten; `talon plugin logs` has more.
+pub(crate) const MAX_LINES: usize = 500;
+/// The most of one text that is kept: some lines of a wide screen.
+const MAX_TEXT_BYTES: usize = 1024;
+
+/// How much it matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tone {
+    Plain,
+    Careful,
+    Bad,
+}
+
+/// One line of the past.
+#[derive(Debug, Clone)]
+pub(crate) struct Happened {
+    pub(crate) unix_ms: u64,
+    pub(crate) plugin: Sanitized,
+    /// The event's kind, or where a log line was written to.
+    pub(crate) what: Sanitized,
+    pub(crate) text: Sanitized,
+    pub(crate) tone: Tone,
+}
+
+impl Happened {
+    /// An event, unless it is one of those that come with every call: these are in the numbers, and would drive out all others.
+    pub(crate) fn event(event: &Event) -> Option<Self> {
+        let outcome = event.fields.get("outcome").map(String::as_str);
+        let tone = match (event.kind.as_str(), outcome) {
+            ("call_progress", _) | ("call_finished", Some("ok" | "tool_error")) => return None,
+            ("plugin_exited" | "health_failed" | "refused" | "quarantined", _)
+            | ("call_finished", Some("host_fault")) => Tone::Bad,
+            ("log_lines_dropped" | "tools_changed" | "call_finished", _) => Tone::Careful,
+            _ => Tone::Plain,
+        };
+        let text = Raw::from(&event.message).line_within(MAX_TEXT_BYTES);
+        Some(Self {
+            unix_ms: event.unix_ms,
+            plugin: inert(&event.plugin),
+            what: inert(&event.kind),
+            text: if event.instance == 0 { text } else { inert!("/{} {}", event.instance, text) },
+            tone,
+        })
+    }
+
+    pub(crate) fn line(line: &LogLine) -> Self {
+        Self {
+            unix_ms: line.unix_ms,
+            plugin: inert(&line.plugin),
+            what: inert(&line.stream),
+            text: Raw::from(&line.text).line_within(MAX_TEXT_BYTES),
+            tone: match line.level.as_str() {
+                "error" => Tone::Bad,
+                "warn" => Tone::Careful,
+                _ => Tone::Plain,
+            },
+        }
+    }
+}
+
+/// The latest of something, so many at most.
+#[derive(Debug)]
+pub(crate) struct Latest {
+    kept: VecDeque<Happened>,
+    most: usize,
+}
+
+impl Latest {
+    pub(crate) fn new(most: usize) -> Self {
+        Self { kept: VecDeque::new(), most }
+    }
+
+    pub(crate) fn push(&mut self, happened: Happened) {
+        if self.kept.len() == self.most {
+            self.kept.pop_front();
+        }
+        self.kept.push_back(happened);
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.kept.clear();
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Happened> {
+        self.kept.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_with_every_call_is_left_to_the_numbers() {
+        let finished = |outcome: &str| Event {
+            kind: "call_finished".to_owned(),
+            fields: [("outcome".to_owned(), outcome.to_owned())].into(),
+            ..Event::default()
+        };
+        assert!(Happened::event(&finished("ok")).is_none());
+        assert_eq!(Happened::event(&finished("host_fault")).unwrap().tone, Tone::Bad);
+        assert_eq!(Happened::event(&finished("refused")).unwrap().tone, Tone::Careful);
+    }
+
+    #[test]
+    fn texts_are_inert_and_bounded_and_the_oldest_is_forgotten() {
+        let line = LogLine { text: format!("\u{1b}[2J{}", "x".repeat(9999)), ..LogLine::default() };
+        let kept = Happened::line(&line);
+        assert!(kept.text.starts_with("␛[2J") && kept.text.len() < 2 * MAX_TEXT_BYTES);
+        let mut latest = Latest::new(2);
+        for unix_ms in 1..=3 {
+            latest.push(Happened { unix_ms, ..kept.clone() });
+        }
+        assert_eq!(latest.iter().map(|one| one.unix_ms).collect::<Vec<_>>(), [2, 3]);
+    }
+}

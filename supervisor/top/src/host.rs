@@ -1,0 +1,62 @@
+//! The connection to the supervisor.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use talon_client::Client;
+use talon_listen::Stranger;
+use talon_proto::host::host_client::HostClient;
+use talon_sanitize::{Raw, Sanitized};
+use tonic::transport::Channel;
+use tonic::{Code, Status};
+
+/// How long a supervisor may take to answer before it counts as gone; it answers these from memory.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A supervisor, by its socket. Cheap to clone; each request connects again if the last connection is gone.
+#[derive(Debug, Clone)]
+pub(crate) struct Host(Client);
+
+impl Host {
+    /// Must be called within a runtime; connects when there is something to ask.
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self(Client::lazy(path))
+    }
+
+    /// Repeats nothing by itself: that a supervisor is gone is to be seen at once.
+    pub(crate) fn client(&self) -> HostClient<Channel> {
+        self.0.host()
+    }
+
+    /// What an error means, in one line that ends with what to do.
+    pub(crate) fn explain(&self, status: &Status) -> Sanitized {
+        let path = self.0.path().display();
+        let text = match (status.code(), talon_client::reason(status)) {
+            (_, Some(error)) if Stranger::of(error).is_some() => error.to_string(),
+            (_, Some(error)) if error.kind() == io::ErrorKind::PermissionDenied => {
+                format!(
+                    "this user may not connect to {path}: join the group that `host.group` names, or ask root"
+                )
+            }
+            (_, Some(_)) => format!("no supervisor answers at {path}: start one with `talon serve`"),
+            (Code::PermissionDenied | Code::ResourceExhausted, _) => status.message().to_owned(),
+            (Code::Unimplemented, _) => {
+                format!(
+                    "the supervisor at {path} is another version of talon: use the talon-top installed with it"
+                )
+            }
+            (Code::DeadlineExceeded, _) => {
+                format!("the supervisor at {path} does not answer: see its log")
+            }
+            _ => format!("the supervisor at {path} went away ({}): see its log", status.message()),
+        };
+        Raw::from(text).line()
+    }
+}
+
+/// An answer within the patience of this program.
+pub(crate) async fn prompt<T>(answer: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
+    let slow = || Err(Status::deadline_exceeded("no answer"));
+    tokio::time::timeout(PATIENCE, answer).await.unwrap_or_else(|_| slow())
+}

@@ -1,0 +1,258 @@
+//! What is looked at, and how: the state behind the screen. Pure; keys and news go in, and the view reads it.
+
+use std::time::Duration;
+
+use talon_sanitize::Sanitized;
+
+use crate::happened::{Happened, Latest, MAX_EVENTS, MAX_LINES};
+use crate::order::{self, By};
+use crate::rates::AllRates;
+use crate::reading::{Plugin, Reading};
+
+/// How often the supervisor is asked, by choice: + and − go through them.
+pub(crate) const INTERVALS_MS: [u64; 7] = [250, 500, 1000, 2000, 5000, 10_000, 60_000];
+/// The longest filter: as long as a plugin's name may be.
+const MAX_FILTER_CHARS: usize = 64;
+/// Further lines that are shown by a page up or down.
+const PAGE: usize = 10;
+
+/// News of the supervisor.
+#[derive(Debug)]
+pub(crate) enum Told {
+    /// It answered.
+    Reading(Box<Reading>),
+    /// It does not answer, for this reason.
+    Gone(Sanitized),
+    Event(Happened),
+    /// A line that a plugin wrote.
+    Line(Happened),
+    /// The lines of this plugin come from here on, and it has these actions.
+    About(Sanitized, Vec<Sanitized>),
+    /// Why events and log lines do not come.
+    Withheld(Sanitized),
+}
+
+/// What somebody at the keyboard wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Command {
+    Quit,
+    /// So many further down, or up.
+    Move(isize),
+    First,
+    Last,
+    Open,
+    /// Whatever was opened last.
+    Close,
+    Help,
+    Pause,
+    Sort(By),
+    NextSort,
+    Reverse,
+    Filter,
+    Type(char),
+    Erase,
+    Accept,
+    Faster,
+    Slower,
+    PageUp,
+    PageDown,
+}
+
+/// Whether the supervisor answers.
+#[derive(Debug, Clone)]
+pub(crate) enum Link {
+    Waiting,
+    Live,
+    Gone(Sanitized),
+}
+
+/// All that the screen shows.
+#[derive(Debug)]
+pub(crate) struct Model {
+    pub(crate) link: Link,
+    pub(crate) reading: Option<Reading>,
+    pub(crate) rates: AllRates,
+    pub(crate) paused: bool,
+    pub(crate) by: By,
+    pub(crate) reversed: bool,
+    pub(crate) filter: String,
+    /// Whether keys go into the filter.
+    pub(crate) typing: bool,
+    /// The plugin under the cursor, by name, so that the cursor stays on it while others move.
+    pub(crate) selected: Option<Sanitized>,
+    /// Whether that one is shown whole.
+    pub(crate) open: bool,
+    pub(crate) help: bool,
+    /// How many lines the past is scrolled back.
+    pub(crate) back: usize,
+    pub(crate) events: Latest,
+    /// Whose lines and actions those below are.
+    pub(crate) about: Sanitized,
+    pub(crate) actions: Vec<Sanitized>,
+    pub(crate) lines: Latest,
+    pub(crate) withheld: Option<Sanitized>,
+    pub(crate) interval: Duration,
+    /// When it was seen that the supervisor is another process than before, in milliseconds since 1970.
+    pub(crate) restarted_unix_ms: Option<u64>,
+    /// It was asked to end.
+    pub(crate) over: bool,
+}
+
+impl Model {
+    pub(crate) fn new(interval: Duration) -> Self {
+        Self {
+            link: Link::Waiting,
+            reading: None,
+            rates: AllRates::default(),
+            paused: false,
+            by: By::default(),
+            reversed: false,
+            filter: String::new(),
+            typing: false,
+            selected: None,
+            open: false,
+            help: false,
+            back: 0,
+            events: Latest::new(MAX_EVENTS),
+            about: Sanitized::default(),
+            actions: Vec::new(),
+            lines: Latest::new(MAX_LINES),
+            withheld: None,
+            interval,
+            restarted_unix_ms: None,
+            over: false,
+        }
+    }
+
+    /// The plugins as they are shown.
+    pub(crate) fn shown(&self) -> Vec<&Plugin> {
+        let Some(reading) = &self.reading else { return Vec::new() };
+        order::shown(reading, &self.rates, &self.filter, self.by, self.reversed)
+    }
+
+    /// The one under the cursor, and where it stands among those that are shown.
+    pub(crate) fn current(&self) -> Option<(usize, &Plugin)> {
+        let name = self.selected.as_ref()?;
+        self.shown().into_iter().enumerate().find(|(_, plugin)| plugin.name == name.as_str())
+    }
+
+    /// The plugin whose lines and actions are wanted.
+    pub(crate) fn wanted(&self) -> Option<String> {
+        let (_, plugin) = self.current().filter(|_| self.open)?;
+        Some(plugin.name.as_str().to_owned())
+    }
+
+    pub(crate) fn told(&mut self, told: Told) {
+        match told {
+            Told::Reading(reading) => {
+                self.link = Link::Live;
+                let started =
+                    |reading: &Reading| (reading.supervisor.pid, reading.supervisor.started_unix_ms);
+                if self.reading.as_ref().is_some_and(|before| started(before) != started(&reading)) {
+                    self.restarted_unix_ms = Some(reading.unix_ms);
+                    // A pause would go on showing what is no more.
+                    self.paused = false;
+                }
+                if !self.paused {
+                    self.read(*reading);
+                }
+            }
+            Told::Gone(why) => self.link = Link::Gone(why),
+            Told::Event(happened) => self.events.push(happened),
+            Told::Line(happened) => {
+                // One that was under way when another plugin was chosen.
+                if happened.plugin == self.about.as_str() {
+                    self.lines.push(happened);
+                }
+            }
+            Told::About(plugin, actions) => {
+                self.lines.clear();
+                self.withheld = None;
+                (self.about, self.actions) = (plugin, actions);
+            }
+            Told::Withheld(why) => self.withheld = Some(why),
+        }
+    }
+
+    fn read(&mut self, reading: Reading) {
+        self.rates =
+            self.reading.as_ref().map(|before| AllRates::between(before, &reading)).unwrap_or_default();
+        self.reading = Some(reading);
+        self.keep_selected();
+    }
+
+    /// The cursor stands on a plugin that is shown, if one is.
+    fn keep_selected(&mut self) {
+        if self.current().is_none() {
+            self.selected = self.shown().first().map(|plugin| plugin.name.clone());
+        }
+    }
+
+    pub(crate) fn obey(&mut self, command: Command) {
+        match command {
+            Command::Quit => self.over = true,
+            Command::Move(by) => self.step(by),
+            Command::First => self.step(isize::MIN),
+            Command::Last => self.step(isize::MAX),
+            Command::Open => self.open = self.selected.is_some(),
+            Command::Close => self.close(),
+            Command::Help => self.help = !self.help,
+            Command::Pause => self.paused = !self.paused,
+            Command::Sort(by) => (self.by, self.reversed) = (by, by == self.by && !self.reversed),
+            Command::NextSort => (self.by, self.reversed) = (self.by.next(), false),
+            Command::Reverse => self.reversed = !self.reversed,
+            Command::Filter => self.typing = true,
+            Command::Type(typed) => {
+                if self.filter.chars().count() < MAX_FILTER_CHARS && !typed.is_control() {
+                    self.filter.push(typed);
+                }
+                self.keep_selected();
+            }
+            Command::Erase => {
+                self.filter.pop();
+                self.keep_selected();
+            }
+            Command::Accept => self.typing = false,
+            Command::Faster => self.change_interval(|now, other| other < now, true),
+            Command::Slower => self.change_interval(|now, other| other > now, false),
+            Command::PageUp => self.back = self.back.saturating_add(PAGE).min(MAX_EVENTS + MAX_LINES),
+            Command::PageDown => self.back = self.back.saturating_sub(PAGE),
+        }
+    }
+
+    fn close(&mut self) {
+        if self.help {
+            self.help = false;
+        } else if self.typing || !self.filter.is_empty() {
+            self.typing = false;
+            self.filter.clear();
+        } else {
+            self.open = false;
+        }
+        self.keep_selected();
+    }
+
+    fn step(&mut self, by: isize) {
+        let at = self.current().map_or(0, |(at, _)| at);
+        let shown = self.shown();
+        let to = at.saturating_add_signed(by).min(shown.len().saturating_sub(1));
+        let name = shown.get(to).map(|plugin| plugin.name.clone());
+        if name.as_deref() != self.selected.as_deref() {
+            self.back = 0;
+        }
+        self.selected = name;
+    }
+
+    fn change_interval(&mut self, fits: impl Fn(u64, u64) -> bool, largest: bool) {
+        let now = u64::try_from(self.interval.as_millis()).unwrap_or(u64::MAX);
+        let mut others = INTERVALS_MS.into_iter().filter(|other| fits(now, *other));
+        let next = if largest { others.next_back() } else { others.next() };
+        if let Some(next) = next {
+            self.interval = Duration::from_millis(next);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "model_tests.rs"]
+pub(crate) mod tests;

@@ -1,0 +1,161 @@
+//! Which plugins are shown, and in which order.
+
+use std::cmp::Ordering;
+
+use crate::rates::AllRates;
+use crate::reading::{Plugin, Reading};
+
+/// By what plugins are sorted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum By {
+    /// What is wrong first, then who is busiest.
+    #[default]
+    Worst,
+    Name,
+    Calls,
+    Errors,
+    Latency,
+    Cpu,
+    Memory,
+    InFlight,
+    LogLines,
+}
+
+/// All of them, with the key that chooses one and its name.
+pub(crate) const ALL: [(By, char, &str); 9] = [
+    (By::Worst, 'w', "worst"),
+    (By::Name, 'n', "name"),
+    (By::Calls, 'c', "calls/s"),
+    (By::Errors, 'e', "errors/s"),
+    (By::Latency, 'l', "latency"),
+    (By::Cpu, 'u', "CPU"),
+    (By::Memory, 'm', "memory"),
+    (By::InFlight, 'f', "in flight"),
+    (By::LogLines, 'o', "log lines"),
+];
+
+impl By {
+    pub(crate) fn name(self) -> &'static str {
+        ALL.iter().find(|(by, ..)| *by == self).map_or("", |(_, _, name)| name)
+    }
+
+    /// As the command line has it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Worst => "worst",
+            Self::Name => "name",
+            Self::Calls => "calls",
+            Self::Errors => "errors",
+            Self::Latency => "latency",
+            Self::Cpu => "cpu",
+            Self::Memory => "memory",
+            Self::InFlight => "in-flight",
+            Self::LogLines => "log-lines",
+        }
+    }
+
+    /// The one after it.
+    pub(crate) fn next(self) -> Self {
+        let at = ALL.iter().position(|(by, ..)| *by == self).unwrap_or_default();
+        ALL[(at + 1) % ALL.len()].0
+    }
+}
+
+/// How bad it is: 0 fine, 1 to be watched, 2 wrong.
+pub(crate) fn badness(plugin: &Plugin) -> u8 {
+    match plugin.state.as_str() {
+        "failed" | "refused" | "unhealthy" => 2,
+        _ if plugin.quarantined || !plugin.replacement_problem.is_empty() || plugin.breaker == "open" => 2,
+        "backoff" | "starting" | "handshaking" | "draining" | "discovered" => 1,
+        "stopped" if plugin.desired == "up" => 1,
+        _ if plugin.changed > 0 || plugin.breaker == "half-open" => 1,
+        _ => 0,
+    }
+}
+
+/// The plugins whose name or state holds the filter, sorted.
+pub(crate) fn shown<'r>(
+    reading: &'r Reading,
+    rates: &AllRates,
+    filter: &str,
+    by: By,
+    reversed: bool,
+) -> Vec<&'r Plugin> {
+    let filter = filter.to_lowercase();
+    let mut plugins: Vec<&Plugin> = reading
+        .plugins
+        .iter()
+        .filter(|plugin| plugin.name.to_lowercase().contains(&filter) || plugin.state.contains(&filter))
+        .collect();
+    plugins.sort_by(|left, right| {
+        let order = compare(left, right, rates, by);
+        // Equal ones keep still while numbers change.
+        let order = if reversed { order.reverse() } else { order };
+        order.then_with(|| left.name.cmp(&right.name))
+    });
+    plugins
+}
+
+/// What is large comes first, but for names.
+fn compare(left: &Plugin, right: &Plugin, rates: &AllRates, by: By) -> Ordering {
+    let (fast, slow) = (rates.of(&left.name), rates.of(&right.name));
+    let large =
+        |left: Option<f64>, right: Option<f64>| right.unwrap_or(-1.0).total_cmp(&left.unwrap_or(-1.0));
+    match by {
+        By::Worst => badness(right).cmp(&badness(left)).then_with(|| large(fast.calls, slow.calls)),
+        By::Name => left.name.cmp(&right.name),
+        By::Calls => large(fast.calls, slow.calls),
+        By::Errors => large(fast.errors, slow.errors),
+        By::Latency => right.counters.p99_us.cmp(&left.counters.p99_us),
+        By::Cpu => large(fast.cpu, slow.cpu),
+        By::Memory => {
+            let memory = |plugin: &Plugin| plugin.usage().map(|usage| usage.memory_bytes);
+            memory(right).cmp(&memory(left))
+        }
+        By::InFlight => {
+            let busy = |plugin: &Plugin| u64::from(plugin.in_flight) + u64::from(plugin.waiting);
+            busy(right).cmp(&busy(left))
+        }
+        By::LogLines => large(fast.log_lines, slow.log_lines),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenes;
+
+    fn names(filter: &str, by: By, reversed: bool) -> Vec<String> {
+        let (before, now) = scenes::two_readings();
+        let rates = AllRates::between(&before, &now);
+        shown(&now, &rates, filter, by, reversed).iter().map(|plugin| plugin.name.to_string()).collect()
+    }
+
+    #[test]
+    fn what_is_wrong_comes_first() {
+        assert_eq!(names("", By::Worst, false)[..2], ["jira", "web-fetch"]);
+        assert_eq!(names("", By::Worst, true).last().map(String::as_str), Some("web-fetch"));
+    }
+
+    #[test]
+    fn a_filter_takes_names_and_states() {
+        assert_eq!(names("JIR", By::Name, false), ["jira"]);
+        assert_eq!(names("backoff", By::Name, false), ["web-fetch"]);
+        assert_eq!(names("nothing like it", By::Name, false), [""; 0]);
+    }
+
+    #[test]
+    fn each_order_has_a_key_of_its_own_and_comes_round() {
+        let mut by = By::Worst;
+        for (expected, ..) in ALL {
+            assert_eq!(by, expected);
+            by = by.next();
+        }
+        assert_eq!(by, By::Worst);
+        for (by, _, _) in ALL {
+            assert_eq!(names("", by, false).len(), 6, "{by:?}");
+        }
+        assert_eq!(names("", By::Calls, false)[0], "code-search");
+        assert_eq!(names("", By::Latency, false)[0], "csv-query");
+    }
+}

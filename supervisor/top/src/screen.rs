@@ -1,0 +1,178 @@
+//! The terminal: taken while something is shown, and given back however this program ends.
+//!
+//! It is given back when [`Screen`] is dropped, by a panic's hook (which ratatui sets, so that the panic's text is read), and
+//! the signals that end a program are waited for here. After SIGKILL nobody can; `reset` does.
+
+use std::io;
+use std::time::Duration;
+
+use crossterm::event::{Event, EventStream, KeyCode, KeyModifiers};
+use ratatui::DefaultTerminal;
+use rustix::process::{Signal, kill_current_process_group};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::Instant;
+use tokio_stream::StreamExt as _;
+
+use crate::feed::Feed;
+use crate::keys;
+use crate::model::Model;
+use crate::view::draw;
+use crate::view::theme::Theme;
+
+/// The shortest time between two pictures. Twenty a second look alive, and a flood of events costs no more than that.
+const FRAME: Duration = Duration::from_millis(50);
+
+/// The terminal while it is ours.
+pub(crate) struct Screen(DefaultTerminal);
+
+impl Screen {
+    pub(crate) fn enter() -> io::Result<Self> {
+        Ok(Self(ratatui::try_init()?))
+    }
+
+    fn draw(&mut self, model: &Model, theme: Theme) -> io::Result<()> {
+        self.0.draw(|frame| draw(frame, model, theme)).map(|_| ())
+    }
+
+    /// As a shell's user expects Ctrl-Z to work: the terminal is the shell's until we are in the foreground again.
+    fn suspend(&mut self) -> io::Result<()> {
+        ratatui::try_restore()?;
+        self.0.show_cursor()?;
+        kill_current_process_group(Signal::TSTP)?;
+        self.0 = ratatui::try_init()?;
+        self.0.clear()
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        ratatui::restore();
+        // A terminal that went away needs no cursor.
+        let _ = self.0.show_cursor();
+    }
+}
+
+/// Shows the model until somebody ends it.
+///
+/// # Errors
+/// When the terminal cannot be used, or went away.
+pub(crate) async fn run(mut model: Model, mut feed: Feed, theme: Theme) -> io::Result<()> {
+    let mut ends = Ends::watch()?;
+    let mut screen = Screen::enter()?;
+    let mut input = EventStream::new();
+    let mut next_frame = Instant::now();
+    let mut stale = true;
+    while !model.over {
+        tokio::select! {
+            event = input.next() => match event {
+                Some(Ok(event)) => {
+                    if is_suspend(&event) {
+                        // The reader of keys must not take the shell's.
+                        drop(input);
+                        screen.suspend()?;
+                        input = EventStream::new();
+                    }
+                    heard(&mut model, &event);
+                    stale = true;
+                }
+                Some(Err(error)) => return Err(error),
+                None => return Err(io::ErrorKind::UnexpectedEof.into()),
+            },
+            told = feed.next() => {
+                match told {
+                    Ok(told) => model.told(told),
+                    Err(ended) => match ended.try_into_panic() {
+                        Ok(panic) => std::panic::resume_unwind(panic),
+                        Err(ended) => return Err(io::Error::other(ended)),
+                    },
+                }
+                while let Some(told) = feed.more() {
+                    model.told(told);
+                }
+                stale = true;
+            }
+            () = tokio::time::sleep_until(next_frame), if stale => {
+                screen.draw(&model, theme)?;
+                stale = false;
+                next_frame = Instant::now() + FRAME;
+            }
+            () = ends.wait() => break,
+        }
+        feed.want(model.interval, model.wanted());
+    }
+    Ok(())
+}
+
+fn heard(model: &mut Model, event: &Event) {
+    if let Event::Key(key) = event
+        && let Some(command) = keys::command(model, key)
+    {
+        model.obey(command);
+    }
+}
+
+fn is_suspend(event: &Event) -> bool {
+    matches!(event, Event::Key(key)
+        if key.code == KeyCode::Char('z') && key.modifiers.contains(KeyModifiers::CONTROL))
+}
+
+/// The signals that end a program.
+struct Ends {
+    terminate: tokio::signal::unix::Signal,
+    interrupt: tokio::signal::unix::Signal,
+    hangup: tokio::signal::unix::Signal,
+}
+
+impl Ends {
+    fn watch() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    async fn wait(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+            _ = self.hangup.recv() => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+    use crate::host::Host;
+
+    /// Run by the test below, in a terminal: what draws the screen panics.
+    #[tokio::test]
+    #[ignore = "it panics, in a terminal that the test below makes"]
+    async fn panicking_child() {
+        let host = Host::new("/nonexistent/host.sock".into());
+        let mut feed = Feed::start(&host, FRAME);
+        feed.spawn(async { panic!("on purpose") });
+        let _ = run(Model::new(FRAME), feed, Theme { color: true }).await;
+    }
+
+    #[test]
+    fn a_panic_gives_the_terminal_back_before_it_is_told() {
+        let own = std::env::current_exe().unwrap();
+        let child = format!("{} --exact screen::tests::panicking_child --ignored --nocapture", own.display());
+        let output = Command::new("script")
+            .args(["--quiet", "--command", &format!("{child}; stty -a"), "/dev/null"])
+            .env("TERM", "xterm")
+            .stdin(Stdio::null())
+            .output()
+            .expect("script is installed");
+        let text = String::from_utf8_lossy(&output.stdout);
+        let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what:?} is missing: {text:?}"));
+        let (entered, left) = (at("\u{1b}[?1049h"), at("\u{1b}[?1049l"));
+        assert!(entered < left && left < at("on purpose"), "{text:?}");
+        assert!(text.contains("\u{1b}[?25h"), "the cursor is seen again: {text:?}");
+        assert!(text.contains(" icanon") && text.contains(" echo ") && !text.contains("-icanon"), "{text:?}");
+    }
+}

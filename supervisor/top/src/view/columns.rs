@@ -1,0 +1,152 @@
+//! The columns of the plugin table: which there are, and which of them fit.
+
+use ratatui::style::Style;
+
+use super::theme::Theme;
+use super::units::{NONE, bytes, count, micros, rate};
+use crate::order::{By, badness};
+use crate::rates::Rates;
+use crate::reading::Plugin;
+
+/// Between two columns.
+pub(crate) const GAP: u16 = 1;
+/// The narrowest that names become.
+const MIN_NAME: u16 = 12;
+/// The widest; the rest of a wide screen stays empty rather than between a name and its numbers.
+const MAX_NAME: u16 = 40;
+
+/// One column, but for the name.
+pub(crate) struct Column {
+    pub(crate) title: &'static str,
+    pub(crate) width: u16,
+    /// Those with a small one are there on narrow screens, too.
+    rank: u8,
+    /// The order that its title is marked for.
+    pub(crate) by: Option<By>,
+    cell: fn(&Plugin, &Rates) -> String,
+    style: fn(&Plugin, Theme) -> Style,
+}
+
+const fn column(
+    title: &'static str,
+    width: u16,
+    rank: u8,
+    by: Option<By>,
+    cell: fn(&Plugin, &Rates) -> String,
+) -> Column {
+    Column { title, width, rank, by, cell, style: |_, _| Style::new() }
+}
+
+/// In the order in which they stand. The first of a rank wins.
+static COLUMNS: [Column; 15] = [
+    Column { style: state_style, ..column("STATE", 11, 0, Some(By::Worst), state) },
+    column("UP", 3, 9, None, |plugin, _| format!("{}/{}", plugin.ready(), plugin.instances.len())),
+    column("CALLS/S", 7, 0, Some(By::Calls), |_, rates| rate(rates.calls)),
+    Column {
+        style: |plugin, theme| if plugin.counters.errors > 0 { theme.careful() } else { Style::new() },
+        ..column("ERR/S", 5, 1, Some(By::Errors), |_, rates| rate(rates.errors))
+    },
+    column("P50", 6, 8, None, |plugin, _| micros(plugin.counters.p50_us)),
+    column("P99", 6, 2, Some(By::Latency), |plugin, _| micros(plugin.counters.p99_us)),
+    column("FLIGHT", 6, 3, Some(By::InFlight), |plugin, _| plugin.in_flight.to_string()),
+    column("QUEUE", 5, 6, None, |plugin, _| plugin.waiting.to_string()),
+    Column {
+        style: |plugin, theme| if plugin.breaker == "closed" { theme.dim() } else { theme.bad() },
+        ..column("BREAKER", 9, 10, None, |plugin, _| or_none(&plugin.breaker))
+    },
+    column("DIED", 4, 5, None, |plugin, _| count(plugin.deaths())),
+    column("CPU%", 5, 4, Some(By::Cpu), |_, rates| rate(rates.cpu)),
+    column("MEMORY", 6, 4, Some(By::Memory), |plugin, _| {
+        bytes(plugin.usage().map(|usage| usage.memory_bytes))
+    }),
+    column("PIDS", 4, 12, None, |plugin, _| {
+        plugin.usage().map_or(NONE.to_owned(), |usage| count(usage.processes.into()))
+    }),
+    column("LOG/S", 5, 11, Some(By::LogLines), |_, rates| rate(rates.log_lines)),
+    Column {
+        style: |plugin, theme| {
+            if plugin.counters.log_lines_dropped > 0 { theme.careful() } else { Style::new() }
+        },
+        ..column("DROPPED", 7, 13, None, |plugin, _| count(plugin.counters.log_lines_dropped))
+    },
+];
+
+impl Column {
+    pub(crate) fn cell(&self, plugin: &Plugin, rates: &Rates, theme: Theme) -> (String, Style) {
+        ((self.cell)(plugin, rates), (self.style)(plugin, theme))
+    }
+
+    /// Words begin at the left, numbers end at the right.
+    pub(crate) fn is_text(&self) -> bool {
+        matches!(self.title, "STATE" | "BREAKER")
+    }
+}
+
+/// The columns that fit into a width, and how wide the names are.
+pub(crate) fn fitting(width: u16) -> (u16, Vec<&'static Column>) {
+    let mut by_rank: Vec<&'static Column> = COLUMNS.iter().collect();
+    by_rank.sort_by_key(|column| column.rank);
+    let mut left = width.saturating_sub(MIN_NAME);
+    let mut titles = Vec::new();
+    for column in by_rank {
+        let needed = column.width + GAP;
+        // No later one is put in its place: which columns there are follows from one order.
+        if needed > left {
+            break;
+        }
+        left -= needed;
+        titles.push(column.title);
+    }
+    let name = width.min(MIN_NAME + left).min(MAX_NAME);
+    (name, COLUMNS.iter().filter(|column| titles.contains(&column.title)).collect())
+}
+
+/// The state in a word, or what is wrong with a plugin that is ready nevertheless.
+fn state(plugin: &Plugin, _: &Rates) -> String {
+    if plugin.state == "ready" && plugin.quarantined {
+        return "quarantined".to_owned();
+    }
+    if plugin.state == "ready" && plugin.breaker == "open" {
+        return "ready, open".to_owned();
+    }
+    or_none(&plugin.state)
+}
+
+fn state_style(plugin: &Plugin, theme: Theme) -> Style {
+    match badness(plugin) {
+        2 => theme.bad(),
+        1 => theme.careful(),
+        _ => theme.state(&plugin.state),
+    }
+}
+
+fn or_none(text: &str) -> String {
+    if text.is_empty() { NONE.to_owned() } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wider_screens_have_all_that_narrower_ones_have() {
+        let mut before: Vec<&str> = Vec::new();
+        for width in 0..200 {
+            let (name, columns) = fitting(width);
+            let used: u16 = columns.iter().map(|column| column.width + GAP).sum();
+            assert!(name + used <= width, "{width}");
+            let titles: Vec<&str> = columns.iter().map(|column| column.title).collect();
+            assert!(before.iter().all(|title| titles.contains(title)), "{width}: {before:?} {titles:?}");
+            before = titles;
+        }
+        assert_eq!(before.len(), COLUMNS.len());
+    }
+
+    #[test]
+    fn eighty_columns_say_what_matters() {
+        let (name, columns) = fitting(79);
+        let titles: Vec<&str> = columns.iter().map(|column| column.title).collect();
+        assert_eq!(titles, ["STATE", "CALLS/S", "ERR/S", "P99", "FLIGHT", "QUEUE", "DIED", "CPU%", "MEMORY"]);
+        assert!(name >= MIN_NAME, "{name}");
+    }
+}
