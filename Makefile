@@ -4,7 +4,7 @@
 PROFILE ?= debug
 CARGO_PROFILE = $(if $(filter release,$(PROFILE)),--release,)
 
-.PHONY: help demo test test-vm hostile install build plugins deps deps-test lint doc fmt fuzz bench
+.PHONY: help demo test test-vm hostile install package reproducible build plugins deps deps-test lint doc fmt fuzz bench
 
 help: ## lists these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -25,11 +25,17 @@ hostile: deps deps-test ## attacks the jail and writes the table of what came of
 
 PREFIX ?= /usr/local
 install: ## builds and installs Talon below PREFIX (/usr/local): `talon` in bin, what it starts in libexec/talon, the SDK in share/talon
-	cargo build --release --locked -p talon -p talon-state -p talon-mcp -p talon-mcp-bridge -p talon-framed-bridge
+	cargo build --release --locked -p talon -p talon-state -p talon-mcp -p talon-mcp-bridge -p talon-framed-bridge -p talon-top
 	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/libexec/talon"
 	install -m 0755 target/release/talon "$(DESTDIR)$(PREFIX)/bin/"
-	install -m 0755 $(addprefix target/release/,talon-state talon-mcp talon-mcp-bridge talon-framed-bridge) "$(DESTDIR)$(PREFIX)/libexec/talon/"
+	install -m 0755 $(addprefix target/release/,talon-state talon-mcp talon-mcp-bridge talon-framed-bridge talon-top) "$(DESTDIR)$(PREFIX)/libexec/talon/"
 	scripts/install-sdk.sh "$(DESTDIR)$(PREFIX)/share/talon"
+
+package: ## builds the Debian package into target/package (PROFILE=debug for one of a debug build)
+	@scripts/package.sh $(if $(filter command line environment,$(origin PROFILE)),$(PROFILE),release)
+
+reproducible: ## builds the programs twice in two directories and compares them (PROFILE=debug is quicker)
+	@scripts/reproducible.sh $(if $(filter command line environment,$(origin PROFILE)),$(PROFILE),release)
 
 build: ## builds everything (PROFILE=release for an optimised build)
 	cargo build --workspace --bins --locked $(CARGO_PROFILE)

@@ -19,6 +19,9 @@ if [ "$1" = test ]; then
   need setpriv util-linux
   need setsid util-linux
   need unshare util-linux
+  # A Debian of its own with a systemd of its own, in a container, for the tests of the package and its units.
+  need mmdebstrap mmdebstrap
+  need systemd-nspawn systemd-container
   # The other jail in the hostile suite's table.
   need bwrap bubblewrap
   # One program of each common runtime is run in the jail: Debian's own, which lie below /usr, where every uid can
@@ -44,6 +47,9 @@ if [ "$1" = test ]; then
   # PyInstaller packs the interpreter's shared library, which it looks into with objdump.
   ls /usr/lib/*/libpython3.*.so.1.0 >/dev/null 2>&1 || missing="$missing libpython3-dev"
   need objdump binutils
+  # promtool, which checks the metrics, the alert rules and the dashboard's queries; the server of the package is used for the
+  # dashboard's picture alone.
+  need promtool prometheus
   # The store's tests start servers of their own; the one that the package sets up is not used.
   ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$missing postgresql"
 fi
@@ -110,4 +116,8 @@ fi
 if [ "$1" = test ] && ! cargo nextest --version >/dev/null 2>&1; then
   echo "Installing cargo-nextest, the test runner (once, some minutes) …"
   cargo install --quiet --locked cargo-nextest
+fi
+if [ "$1" = test ] && ! cargo deb --version >/dev/null 2>&1; then
+  echo "Installing cargo-deb, which makes the Debian package that is tested (once, some minutes) …"
+  cargo install --quiet --locked cargo-deb
 fi
