@@ -8,8 +8,9 @@ use hyper_util::rt::TokioIo;
 use talon_proto::host::host_client::HostClient;
 use talon_proto::host::{
     Event, ExecuteRequest, ExecuteResponse, GetPluginRequest, GetPluginResponse, GetStatusRequest,
-    GetStatusResponse, ListPluginsRequest, LogsRequest, Plugin, RefreshCapabilitiesRequest, StartRequest,
-    StopRequest, WatchEventsRequest,
+    GetStatusResponse, ListPluginsRequest, LogsRequest, Plugin, RefreshCapabilitiesRequest,
+    ReloadPluginRequest, ReloadPluginResponse, ReloadRequest, ReloadResponse, StartRequest, StopRequest,
+    WatchEventsRequest,
 };
 use tokio_stream::StreamExt;
 use tonic::transport::{Channel, Endpoint, Uri};
@@ -154,6 +155,24 @@ impl Client {
     pub async fn stop(&self, name: &str) -> Result<Plugin, Status> {
         let request = StopRequest { name: name.to_owned() };
         Ok(self.inner.clone().stop(request).await?.into_inner().plugin.expect("the answer has a plugin"))
+    }
+
+    /// Replaces a plugin by what its files are now.
+    ///
+    /// # Errors
+    /// The supervisor's gRPC error.
+    pub async fn reload_plugin(&self, name: &str) -> Result<ReloadPluginResponse, Status> {
+        let request = ReloadPluginRequest { name: name.to_owned() };
+        Ok(self.inner.clone().reload_plugin(request).await?.into_inner())
+    }
+
+    /// Has the configuration read anew.
+    ///
+    /// # Panics
+    /// When the supervisor answers with a gRPC error.
+    pub async fn reload(&self, dry_run: bool) -> ReloadResponse {
+        let answer = self.inner.clone().reload(ReloadRequest { dry_run }).await;
+        answer.expect("the supervisor answers").into_inner()
     }
 
     /// The events of one plugin, or of all when the name is empty.

@@ -6,20 +6,35 @@
 
 pub mod appended;
 mod client;
+pub mod collector;
+pub mod exposition;
 mod go;
+pub mod http;
 mod jailed;
+pub mod journal;
+mod machine;
 mod mcp;
+mod package;
+pub mod picture;
 mod postgres;
 mod processes;
 mod scratch;
+mod service_manager;
 pub mod state;
 mod supervisor;
+mod terminal;
+mod traffic;
 
 pub use client::{Client, args, dial};
 pub use go::go_program;
 pub use jailed::{InJail, Outcome, ended};
+pub use machine::Machine;
 pub use mcp::{Mcp, meta};
+pub use package::package;
 pub use postgres::Postgres;
 pub use processes::{alive, descendants, in_uid_range, is_root, peak_memory_kib, skip, until};
 pub use scratch::{Scratch, example, program, repository, target};
-pub use supervisor::{Builder, Left, Stopped, Supervisor, cli, cli_with, sockets_below};
+pub use service_manager::{ServiceManager, listening, packets};
+pub use supervisor::{Beside, Builder, Left, Stopped, Supervisor, cli, cli_with, sockets_below};
+pub use terminal::Terminal;
+pub use traffic::{Traffic, install_over, install_script_over};

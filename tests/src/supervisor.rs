@@ -34,6 +34,7 @@ pub struct Builder {
     env: Vec<(String, String)>,
     runtime_dir: Option<PathBuf>,
     wrapper: Vec<String>,
+    serve_args: Vec<String>,
     wait_settled: bool,
     uids: RangeInclusive<u32>,
 }
@@ -75,6 +76,75 @@ pub struct Stopped {
 pub struct Left {
     scratch: Scratch,
     uids: RangeInclusive<u32>,
+}
+
+/// Another `talon serve` on the files of one that runs.
+#[derive(Debug)]
+pub struct Beside {
+    child: Child,
+    log: Arc<Mutex<String>>,
+    reader: tokio::task::JoinHandle<()>,
+}
+
+impl Beside {
+    /// Its process id.
+    ///
+    /// # Panics
+    /// When it has been waited for.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id().expect("it runs")
+    }
+
+    /// Sends it a signal.
+    ///
+    /// # Panics
+    /// When it is gone.
+    pub fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.pid().cast_signed()), signal).expect("it runs");
+    }
+
+    /// What it logged so far.
+    ///
+    /// # Panics
+    /// Never: the reader does not panic.
+    #[must_use]
+    pub fn log(&self) -> String {
+        self.log.lock().expect("no reader panics").clone()
+    }
+
+    /// Waits until it has logged this.
+    ///
+    /// # Panics
+    /// When it does not.
+    pub async fn logs(&self, text: &str) {
+        logged(&self.log, text).await;
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Panics
+    /// When it does not end.
+    pub async fn ended(mut self) -> (ExitStatus, String) {
+        let waited = tokio::time::timeout(PATIENCE, self.child.wait()).await;
+        let status =
+            waited.unwrap_or_else(|_| panic!("talon did not end:\n{}", self.log())).expect("it is ours");
+        let _ = tokio::time::timeout(PATIENCE, &mut self.reader).await;
+        (status, self.log())
+    }
+}
+
+/// A log is written by somebody else, of which nobody is told: it is looked at until it says so.
+async fn logged(log: &Mutex<String>, text: &str) {
+    let looks = async {
+        let mut pause = tokio::time::interval(Duration::from_millis(10));
+        while !log.lock().expect("no reader panics").contains(text) {
+            pause.tick().await;
+        }
+    };
+    if tokio::time::timeout(PATIENCE, looks).await.is_err() {
+        panic!("{text:?} was not logged:\n{}", log.lock().expect("no reader panics"));
+    }
 }
 
 impl Left {
@@ -120,6 +190,7 @@ impl Builder {
             env: Vec::new(),
             runtime_dir: None,
             wrapper: Vec::new(),
+            serve_args: Vec::new(),
             wait_settled: true,
         }
     }
@@ -226,6 +297,19 @@ impl Builder {
         self
     }
 
+    /// Further arguments of `talon serve`.
+    #[must_use]
+    pub fn serve_args(mut self, args: &[&str]) -> Self {
+        self.serve_args = args.iter().map(|arg| (*arg).to_owned()).collect();
+        self
+    }
+
+    /// What a start that was refused left for the next.
+    #[must_use]
+    pub fn left(self) -> Left {
+        Left { scratch: self.scratch, uids: self.uids }
+    }
+
     /// Comes back as soon as the socket answers, while plugins still start.
     #[must_use]
     pub fn without_waiting(mut self) -> Self {
@@ -264,7 +348,9 @@ impl Builder {
     fn words(&self) -> Vec<String> {
         let talon = program("talon").display().to_string();
         let mut words = self.wrapper.clone();
-        words.extend([talon, "serve".to_owned(), "--config".to_owned()]);
+        words.extend([talon, "serve".to_owned()]);
+        words.extend(self.serve_args.iter().cloned());
+        words.push("--config".to_owned());
         words
     }
 
@@ -279,27 +365,9 @@ impl Builder {
         let uids = self.uids.clone();
         let log = Arc::new(Mutex::new(String::new()));
         let words = self.words();
-        let mut child = Command::new(&words[0])
-            .args(&words[1..])
-            .arg(&config)
-            .envs(self.env.iter().map(|(k, v)| (k, v)))
-            .env("TALON_LOG", "info")
-            .env_remove("XDG_RUNTIME_DIR")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .expect("talon starts");
-        let mut lines = BufReader::new(child.stderr.take().expect("stderr is piped")).lines();
-        let kept = log.clone();
-        let reader = tokio::spawn(async move {
-            while let Ok(Some(line)) = lines.next_line().await {
-                let mut kept = kept.lock().expect("no reader panics");
-                kept.push_str(&line);
-                kept.push('\n');
-            }
-        });
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).arg(&config).envs(self.env.iter().map(|(k, v)| (k, v)));
+        let (mut child, reader) = spawn(command, &log);
         let socket = runtime_dir.join("host.sock");
         let client = tokio::time::timeout(PATIENCE, connect(&socket, &mut child)).await;
         let Ok(Some(client)) = client else {
@@ -347,6 +415,32 @@ impl Builder {
     }
 }
 
+/// Starts it, with a reader of what it logs.
+fn spawn(mut command: Command, log: &Arc<Mutex<String>>) -> (Child, tokio::task::JoinHandle<()>) {
+    let says = command.as_std().get_envs().any(|(name, _)| name == "TALON_LOG");
+    if !says {
+        command.env("TALON_LOG", "info");
+    }
+    let mut child = command
+        .env_remove("XDG_RUNTIME_DIR")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .expect("talon starts");
+    let mut lines = BufReader::new(child.stderr.take().expect("stderr is piped")).lines();
+    let kept = log.clone();
+    let reader = tokio::spawn(async move {
+        while let Ok(Some(line)) = lines.next_line().await {
+            let mut kept = kept.lock().expect("no reader panics");
+            kept.push_str(&line);
+            kept.push('\n');
+        }
+    });
+    (child, reader)
+}
+
 /// A socket appears when its owner binds it, of which nobody is told: it is asked for until it answers or the
 /// process has ended.
 async fn connect(socket: &Path, child: &mut Child) -> Option<Client> {
@@ -384,6 +478,12 @@ impl Supervisor {
     #[must_use]
     pub fn socket(&self) -> PathBuf {
         self.runtime_dir.join("host.sock")
+    }
+
+    /// Its `admin.sock`.
+    #[must_use]
+    pub fn admin(&self) -> PathBuf {
+        self.runtime_dir.join("admin.sock")
     }
 
     /// Its runtime directory.
@@ -424,6 +524,61 @@ impl Supervisor {
     /// When it is gone.
     pub fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(self.pid().cast_signed()), signal).expect("it runs");
+    }
+
+    /// Waits until it has logged this.
+    ///
+    /// # Panics
+    /// When it does not.
+    pub async fn logs(&self, text: &str) {
+        logged(&self.log, text).await;
+    }
+
+    /// Closes our end of its log.
+    pub async fn close_log(&mut self) {
+        let reader = std::mem::replace(&mut self.reader, tokio::spawn(async {}));
+        reader.abort();
+        // Its end, not its result: it was told to.
+        let _ = reader.await;
+    }
+
+    /// Starts another `talon serve` on the same files.
+    #[must_use]
+    pub fn beside(&self, args: &[&str]) -> Beside {
+        let log = Arc::new(Mutex::new(String::new()));
+        let mut command = Command::new(program("talon"));
+        command.args(["serve", "--config"]).arg(&self.config).args(args);
+        let (child, reader) = spawn(command, &log);
+        Beside { child, log, reader }
+    }
+
+    /// The one beside it, once this one has ended well; and how this one ended.
+    ///
+    /// # Panics
+    /// When it does not end, or nobody answers afterwards.
+    pub async fn succeeded_by(self, other: Beside) -> (Self, String) {
+        let Beside { mut child, log, reader } = other;
+        let old = Beside { child: self.child, log: self.log, reader: self.reader };
+        let (status, said) = old.ended().await;
+        assert!(status.success(), "{status}:\n{said}");
+        let socket = self.runtime_dir.join("host.sock");
+        let client = tokio::time::timeout(PATIENCE, connect(&socket, &mut child)).await;
+        let Ok(Some(client)) = client else {
+            panic!("nobody answers:\n{}", log.lock().expect("no reader panics"))
+        };
+        let Self { scratch, runtime_dir, config, uids, .. } = self;
+        (Self { scratch, client, child, runtime_dir, config, uids, log, reader }, said)
+    }
+
+    /// Ends it with SIGTERM, and waits for nothing but its own end: its plugins may run on.
+    ///
+    /// # Panics
+    /// When it does not end.
+    pub async fn hands_over(self) -> (ExitStatus, String, Left) {
+        self.signal(Signal::SIGTERM);
+        let old = Beside { child: self.child, log: self.log, reader: self.reader };
+        let (status, said) = old.ended().await;
+        (status, said, Left { scratch: self.scratch, uids: self.uids })
     }
 
     /// Runs the command line against it.

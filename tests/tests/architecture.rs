@@ -42,17 +42,34 @@ fn crates_depend_in_one_direction() {
     never("talon-plugin", &["talon-guard", "talon"]);
     never("talon-sanitize", &["talon-proto", "talon-guard", "tokio"]);
     never("talon-jail", &["talon-proto", "talon-plugin", "tokio", "tonic"]);
+    never("talon-audit", &["talon-plugin", "talon-guard", "talon-jail", "talon"]);
+    never("talon-client", &["talon-plugin", "talon-guard", "talon-jail", "talon"]);
     never("talon-listen", &["talon-proto", "talon-plugin", "talon-guard", "talon-store", "talon"]);
     never("talon-store", &["talon-plugin", "talon-guard", "talon-jail", "talon"]);
     never("talon-sdk", &["talon-plugin", "talon-guard", "talon-jail", "talon"]);
     never("talon-mcp-bridge", &["talon-plugin", "talon-guard", "talon-jail", "talon"]);
     never("talon-framed-bridge", &["talon-plugin", "talon-guard", "talon-jail", "talon"]);
     never("talon-mcp", &["talon-plugin", "talon-guard", "talon-jail", "talon", "talon-sdk"]);
+    never("talon-top", &["talon-plugin", "talon-guard", "talon-jail", "talon", "talon-sdk"]);
+    never("talon-telemetry", &["talon-proto", "talon-plugin", "talon-guard", "talon", "reqwest"]);
+    for carries_it_unread in ["talon-guard", "talon-plugin", "talon-sdk"] {
+        never(carries_it_unread, &["talon-telemetry", "opentelemetry", "opentelemetry_sdk"]);
+    }
 }
 
 /// What never belongs into the process that holds privileges.
-const HEAVY: [&str; 8] =
-    ["axum", "openssl-sys", "mlua", "rusqlite", "tokio-postgres", "reqwest", "rmcp", "serde_yaml"];
+const HEAVY: [&str; 10] = [
+    "axum",
+    "crossterm",
+    "mlua",
+    "openssl-sys",
+    "ratatui",
+    "reqwest",
+    "rmcp",
+    "rusqlite",
+    "serde_yaml",
+    "tokio-postgres",
+];
 
 #[test]
 fn the_supervisor_links_no_web_framework_no_script_engine_no_database_and_no_mcp() {
@@ -75,6 +92,43 @@ fn only_the_jail_may_be_unsafe() {
         let inherits = text.contains("[lints]\nworkspace = true");
         assert_eq!(inherits, !manifest.contains("crates/jail/"), "{manifest}");
     }
+}
+
+/// Nothing that waits, restarts, expires or bounds may go by a clock that somebody sets: the wall clock is read to be shown, and
+/// never reckoned with.
+#[test]
+fn nobody_reckons_with_the_wall_clock() {
+    let places = [
+        "supervisor/src/serve",
+        "supervisor/src/host",
+        "supervisor/src/door",
+        "supervisor/src/state",
+        "supervisor/crates/plugin/src",
+        "supervisor/crates/guard/src",
+        "supervisor/crates/jail/src",
+        "supervisor/crates/control/src",
+        "supervisor/crates/listen/src",
+    ];
+    let mut looked_at = 0;
+    for place in places {
+        let mut open = vec![repository().join(place)];
+        while let Some(path) = open.pop() {
+            if path.is_dir() {
+                open.extend(
+                    path.read_dir().expect("it is there").map(|entry| entry.expect("it is whole").path()),
+                );
+                continue;
+            }
+            let text: String =
+                std::fs::read_to_string(&path).expect("it is text").split_whitespace().collect();
+            looked_at += 1;
+            for after in text.split("SystemTime::now()").skip(1) {
+                let reckons = after.starts_with('.') || after.starts_with('+') || after.starts_with('-');
+                assert!(!reckons, "{} reckons with the wall clock: use an Instant", path.display());
+            }
+        }
+    }
+    assert!(looked_at > 100, "the sources are elsewhere now: {looked_at}");
 }
 
 /// The manifests of the workspace's members.

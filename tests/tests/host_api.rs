@@ -125,7 +125,7 @@ async fn reflection_is_off_and_unknown_methods_are_said_to_be_unknown() {
     for path in [
         "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
         "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
-        "/talon.host.v1.Host/Reload",
+        "/talon.host.v1.Host/Forget",
     ] {
         grpc.ready().await.expect("it is connected");
         let codec = tonic_prost::ProstCodec::<GetPluginRequest, GetPluginRequest>::default();

@@ -1,0 +1,167 @@
+//! A collector of OpenTelemetry traces that keeps what it is sent, or does worse.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{
+    TraceService, TraceServiceServer,
+};
+use opentelemetry_proto::tonic::collector::trace::v1::{
+    ExportTraceServiceRequest, ExportTraceServiceResponse,
+};
+use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value};
+use opentelemetry_proto::tonic::trace::v1::Span;
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_stream::wrappers::{TcpListenerStream, UnixListenerStream};
+use tonic::{Request, Response, Status};
+
+/// A bound on hanging, not an expectation of speed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a collector does with spans.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Manners {
+    /// It keeps them.
+    Keeps,
+    /// It never answers.
+    Hangs,
+    /// It says no.
+    Refuses,
+}
+
+/// A collector that listens until it is dropped.
+#[derive(Debug)]
+pub struct Collector {
+    kept: Arc<Kept>,
+    task: JoinHandle<()>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    spans: Mutex<Vec<Span>>,
+    resources: Mutex<Vec<KeyValue>>,
+    /// How often it was asked.
+    asked: watch::Sender<usize>,
+    manners: Manners,
+}
+
+impl Collector {
+    /// One on a unix socket.
+    ///
+    /// # Panics
+    /// When there is no such socket to be had.
+    #[must_use]
+    pub fn at(socket: &Path, manners: Manners) -> Self {
+        let listener = UnixListener::bind(socket).expect("the socket can be bound");
+        // Whoever the supervisor runs as.
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+        std::fs::set_permissions(socket, open).expect("it is ours");
+        let kept = Kept::new(manners);
+        let server = TraceServiceServer::from_arc(kept.clone());
+        let served = tonic::transport::Server::builder()
+            .serve_with_incoming(server, UnixListenerStream::new(listener));
+        Self { kept, task: tokio::spawn(async move { drop(served.await) }) }
+    }
+
+    /// One on a port of this machine, and which.
+    ///
+    /// # Panics
+    /// When there is none to be had.
+    pub async fn on_loopback() -> (Self, u16) {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port is free");
+        let port = listener.local_addr().expect("it is bound").port();
+        let kept = Kept::new(Manners::Keeps);
+        let server = TraceServiceServer::from_arc(kept.clone());
+        let served =
+            tonic::transport::Server::builder().serve_with_incoming(server, TcpListenerStream::new(listener));
+        (Self { kept, task: tokio::spawn(async move { drop(served.await) }) }, port)
+    }
+
+    /// What it was sent so far.
+    ///
+    /// # Panics
+    /// Never: nobody panics with it in hand.
+    #[must_use]
+    pub fn spans(&self) -> Vec<Span> {
+        self.kept.spans.lock().expect("nobody panics with it").clone()
+    }
+
+    /// What the last sender said of itself.
+    ///
+    /// # Panics
+    /// Never: nobody panics with it in hand.
+    #[must_use]
+    pub fn resource(&self) -> Vec<KeyValue> {
+        self.kept.resources.lock().expect("nobody panics with it").clone()
+    }
+
+    /// Waits until it was asked so often.
+    ///
+    /// # Panics
+    /// When it is not.
+    pub async fn asked(&self, times: usize) {
+        let mut asked = self.kept.asked.subscribe();
+        let waited = tokio::time::timeout(PATIENCE, asked.wait_for(|asked| *asked >= times)).await;
+        waited.expect("the collector is asked").expect("it listens");
+    }
+
+    /// Waits for so many spans of a name.
+    ///
+    /// # Panics
+    /// When they do not come.
+    pub async fn wait_for(&self, name: &str, count: usize) -> Vec<Span> {
+        let mut asked = self.kept.asked.subscribe();
+        let of_name = || self.spans().into_iter().filter(|span| span.name == name).collect::<Vec<_>>();
+        let waited = tokio::time::timeout(PATIENCE, asked.wait_for(|_| of_name().len() >= count)).await;
+        assert!(waited.is_ok(), "{count} spans {name}: {:?}", self.spans());
+        of_name()
+    }
+}
+
+impl Drop for Collector {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Kept {
+    fn new(manners: Manners) -> Arc<Self> {
+        let (spans, resources, asked) = (Mutex::default(), Mutex::default(), watch::Sender::new(0));
+        Arc::new(Self { spans, resources, asked, manners })
+    }
+}
+
+#[tonic::async_trait]
+impl TraceService for Kept {
+    async fn export(
+        &self,
+        request: Request<ExportTraceServiceRequest>,
+    ) -> Result<Response<ExportTraceServiceResponse>, Status> {
+        for sent in request.into_inner().resource_spans {
+            *self.resources.lock().expect("nobody panics with it") =
+                sent.resource.map(|resource| resource.attributes).unwrap_or_default();
+            let spans = sent.scope_spans.into_iter().flat_map(|scope| scope.spans);
+            self.spans.lock().expect("nobody panics with it").extend(spans);
+        }
+        self.asked.send_modify(|asked| *asked += 1);
+        match self.manners {
+            Manners::Keeps => Ok(Response::new(ExportTraceServiceResponse::default())),
+            Manners::Hangs => std::future::pending().await,
+            Manners::Refuses => Err(Status::resource_exhausted("no room\u{1b}[2J <|im_start|>")),
+        }
+    }
+}
+
+/// An attribute's value as text; empty where there is none.
+#[must_use]
+pub fn attribute(attributes: &[KeyValue], name: &str) -> String {
+    let found = attributes.iter().find(|attribute| attribute.key == name);
+    match found.and_then(|attribute| attribute.value.as_ref()?.value.as_ref()) {
+        Some(any_value::Value::StringValue(text)) => text.clone(),
+        Some(any_value::Value::IntValue(number)) => number.to_string(),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,260 @@
+//! A machine of Debian's with a systemd of its own, in a container: where units and packages are tried.
+//!
+//! `systemd-nspawn` boots a root that mmdebstrap made once, below `target/systemd`; nothing that happens in it stays. What is run
+//! in it enters its namespaces from outside, so that nothing has to be installed in it for us.
+
+use std::fs;
+use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::fcntl::{Flock, FlockArg};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::processes::is_root;
+use crate::scratch::{Scratch, target};
+
+/// The release that is booted.
+const RELEASE: &str = "bookworm";
+/// What it has beside Debian's smallest choice: the service manager, what its tools need to be asked, and ps.
+const PACKAGES: &str = "systemd,systemd-sysv,dbus,procps,util-linux,curl";
+/// A bound on hanging, not an expectation of speed.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// Where the hierarchies of cgroups are that a service manager uses: both versions, and the second alone.
+const HIERARCHIES: [&str; 3] = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup/systemd", "/sys/fs/cgroup"];
+
+/// A machine that runs. Dropping it ends it with all that is in it.
+#[derive(Debug)]
+pub struct Machine {
+    container: Child,
+    /// The machine's first process, as we see it.
+    first: u32,
+    groups: Vec<PathBuf>,
+    /// What is at `/in` inside.
+    pub shared: Scratch,
+}
+
+impl Machine {
+    /// Why there can be none here, if that is so.
+    #[must_use]
+    pub fn lacking() -> Option<String> {
+        if !is_root() {
+            return Some("only root boots machines".to_owned());
+        }
+        let missing = ["systemd-nspawn", "mmdebstrap", "nsenter"]
+            .into_iter()
+            .find(|tool| Command::new(tool).arg("--version").output().is_err());
+        missing.map(|tool| format!("{tool} is not installed (scripts/deps.sh test installs it)"))
+    }
+
+    /// Boots one.
+    ///
+    /// # Errors
+    /// The reason for which this machine cannot: no packages to make it of, or containers that do not boot.
+    ///
+    /// # Panics
+    /// When files of our own cannot be made.
+    pub fn boot() -> Result<Self, String> {
+        let root = root()?;
+        let shared = Scratch::new();
+        let groups = groups();
+        let enter: Vec<_> = groups.iter().map(|group| group.join("cgroup.procs")).collect();
+        let log = fs::File::create(shared.join("console.log")).expect("the scratch directory takes files");
+        let mut script = String::from("set -e\n");
+        for procs in &enter {
+            script.push_str(&format!("echo $$ >{}\n", procs.display()));
+        }
+        script.push_str("exec systemd-nspawn \"$@\"\n");
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", &script, "sh", "-q", "--volatile=overlay", "--keep-unit", "--register=no"])
+            .args(["--private-network", "--console=pipe", "--link-journal=no", "-M"])
+            .arg(format!("talon-test-{}", std::process::id()))
+            .arg("-D")
+            .arg(&root)
+            .arg(format!("--bind={}:/in", shared.path().display()))
+            // Its own filter stands before the units' and leaves these out.
+            .arg("--system-call-filter=landlock_create_ruleset landlock_add_rule landlock_restrict_self")
+            .args(["--boot", "systemd.unit=multi-user.target", "systemd.show_status=no"])
+            // Of the second version where the machine has it beside the first: what plugins' groups are made in.
+            .env("SYSTEMD_NSPAWN_UNIFIED_HIERARCHY", "1")
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().expect("a file can be shared"))
+            .stderr(log)
+            // A ^C is the test runner's.
+            .process_group(0);
+        let container = command.spawn().map_err(|error| format!("systemd-nspawn does not start: {error}"))?;
+        let mut machine = Self { container, first: 0, groups, shared };
+        machine.await_boot()?;
+        Ok(machine)
+    }
+
+    fn await_boot(&mut self) -> Result<(), String> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let ended = self.container.try_wait().ok().flatten();
+            if ended.is_some() || Instant::now() > deadline {
+                let console = fs::read_to_string(self.shared.join("console.log")).unwrap_or_default();
+                return Err(format!("the container does not boot ({ended:?}): {console}"));
+            }
+            // The first child is an intermediate one, which makes the namespaces and ends.
+            self.first = child_of(self.container.id()).unwrap_or(0);
+            let state = match self.first {
+                0 => String::new(),
+                _ => String::from_utf8_lossy(&self.run(&["systemctl", "is-system-running", "--wait"]).stdout)
+                    .into_owned(),
+            };
+            // Degraded is one whose units of its own did not all come up, in which ours are tried all the same.
+            if matches!(state.trim_end(), "running" | "degraded") {
+                return Ok(());
+            }
+            pause();
+        }
+    }
+
+    /// Runs a program in it, as root.
+    ///
+    /// # Panics
+    /// When nsenter is gone.
+    #[must_use]
+    pub fn run(&self, words: &[&str]) -> Output {
+        Command::new("timeout")
+            .arg(PATIENCE.as_secs().to_string())
+            .args(["nsenter", "--all", "--target", &self.first.to_string(), "env", "-i"])
+            .args(["PATH=/usr/sbin:/usr/bin:/sbin:/bin", "SYSTEMD_COLORS=0", "SYSTEMD_PAGER=", "HOME=/root"])
+            .args(words)
+            .stdin(Stdio::null())
+            .output()
+            .expect("nsenter starts")
+    }
+
+    /// Runs a shell script in it, which must end well; gives what it wrote.
+    ///
+    /// # Panics
+    /// When it ends otherwise, with all that can be told.
+    pub fn sh(&self, script: &str) -> String {
+        let output = self.run(&["sh", "-euc", script]);
+        let said = text(&output);
+        assert!(output.status.success(), "{script}: {}\n{said}\n{}", output.status, self.told());
+        String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+    }
+
+    /// One property of a unit.
+    #[must_use]
+    pub fn show(&self, unit: &str, property: &str) -> String {
+        self.sh(&format!("systemctl show --value --property={property} {unit}"))
+    }
+
+    /// Looks again and again until a script gives what is wanted of it.
+    ///
+    /// # Panics
+    /// When it never does.
+    pub fn until(&self, what: &str, script: &str, wanted: impl Fn(&str) -> bool) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let output = self.run(&["sh", "-c", script]);
+            let said = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
+            if wanted(&said) {
+                return said;
+            }
+            assert!(Instant::now() < deadline, "there was never {what}; last: {said}\n{}", self.told());
+            pause();
+        }
+    }
+
+    /// What systemd and the journal say of Talon, for a test that failed.
+    #[must_use]
+    pub fn told(&self) -> String {
+        let script = "systemctl status talon.service talon.socket --no-pager -l; \
+                      journalctl --no-pager -o short-monotonic -n 80 _SYSTEMD_UNIT=talon.service + UNIT=talon.service";
+        text(&self.run(&["sh", "-c", script]))
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        for pid in [self.first, self.container.id()].into_iter().filter(|pid| *pid != 0) {
+            let _ = kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL);
+        }
+        let _ = self.container.wait();
+        for group in &self.groups {
+            let _ = fs::write(group.join("cgroup.kill"), "1");
+            // The kernel keeps a group until the last of its processes is gone.
+            let deadline = Instant::now() + Duration::from_secs(10);
+            while remove_groups(group).is_err() && Instant::now() < deadline {
+                pause();
+            }
+        }
+    }
+}
+
+/// Between two looks at what nobody tells us of: we are outside of the machine.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "nothing that could be waited for reaches out of another machine"
+)]
+fn pause() {
+    std::thread::sleep(Duration::from_millis(50));
+}
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// A group of its own in each hierarchy, so that what it leaves can be found.
+fn groups() -> Vec<PathBuf> {
+    let name = format!("talon-test-{}", std::process::id());
+    let usable = |hierarchy: &&&str| Path::new(hierarchy).join("cgroup.procs").exists();
+    HIERARCHIES
+        .iter()
+        .filter(usable)
+        .map(|hierarchy| Path::new(hierarchy).join(&name))
+        .filter(|group| fs::create_dir(group).is_ok())
+        .collect()
+}
+
+fn remove_groups(group: &Path) -> io::Result<()> {
+    let Ok(entries) = fs::read_dir(group) else { return Ok(()) };
+    for entry in entries.flatten() {
+        if entry.file_type()?.is_dir() {
+            remove_groups(&entry.path())?;
+        }
+    }
+    fs::remove_dir(group)
+}
+
+fn child_of(pid: u32) -> Option<u32> {
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
+    children.split_whitespace().next()?.parse().ok()
+}
+
+/// The root file system, made if it is not there: a quarter of a minute and 200 MB.
+fn root() -> Result<PathBuf, String> {
+    let dir = target().join("systemd");
+    fs::create_dir_all(&dir).expect("the target directory takes directories");
+    // Of tests that run at once, one makes it.
+    let lock = fs::File::create(dir.join("lock")).expect("the target directory takes files");
+    let _held = Flock::lock(lock, FlockArg::LockExclusive).map_err(|(_, errno)| errno.to_string())?;
+    let root = dir.join(RELEASE);
+    if root.join("usr/bin/curl").exists() {
+        return Ok(root);
+    }
+    let making = dir.join(format!("{RELEASE}.making"));
+    let _ = fs::remove_dir_all(&making);
+    eprintln!("making a Debian {RELEASE} to boot, once …");
+    let made = Command::new("mmdebstrap")
+        .args(["--quiet", "--variant=minbase"])
+        .arg(format!("--include={PACKAGES}"))
+        .arg(RELEASE)
+        .arg(&making)
+        .output()
+        .map_err(|error| format!("mmdebstrap does not start: {error}"))?;
+    if !made.status.success() {
+        return Err(format!("mmdebstrap made no Debian: {}", text(&made)));
+    }
+    fs::rename(&making, &root).map_err(|error| error.to_string())?;
+    Ok(root)
+}

@@ -1,0 +1,237 @@
+//! A service manager for tests: it hears what `sd_notify(3)` sends, keeps descriptors, and hands them to the next start.
+//!
+//! It does what systemd does with `NotifyAccess=main` and `FileDescriptorStoreMax=`, and nothing else: no unit, no timeouts. The
+//! supervisor is started by a small program that becomes it, because `LISTEN_PID` has to be its own number.
+
+use std::io::{IoSlice, Write as _};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recvmsg, sendmsg,
+};
+use tokio::sync::watch;
+
+use crate::scratch::{Scratch, program};
+use crate::supervisor::Builder;
+
+/// A bound on hanging, not an expectation of speed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How many descriptors are handed to one start at the most.
+const MOST: usize = 16;
+
+/// The manager. It runs on two threads, which end with the test's process.
+#[derive(Debug)]
+pub struct ServiceManager {
+    scratch: Scratch,
+    kept: Arc<Kept>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    heard: watch::Sender<Vec<String>>,
+    /// Of the socket units.
+    sockets: Mutex<Vec<(String, OwnedFd)>>,
+    /// Of the store.
+    stored: Mutex<Vec<(String, OwnedFd)>>,
+    deaf: AtomicBool,
+    /// What came while it was deaf: whoever waits for a barrier waits.
+    unread: Mutex<Vec<OwnedFd>>,
+}
+
+impl Default for ServiceManager {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ServiceManager {
+    /// One without sockets and with an empty store.
+    ///
+    /// # Panics
+    /// When the scratch directory takes no sockets.
+    #[must_use]
+    pub fn new() -> Self {
+        let scratch = Scratch::new();
+        let notify = UnixDatagram::bind(scratch.join("notify")).expect("the directory is ours");
+        let hands = UnixListener::bind(scratch.join("hand")).expect("the directory is ours");
+        let kept = Arc::new(Kept {
+            heard: watch::Sender::new(Vec::new()),
+            sockets: Mutex::default(),
+            stored: Mutex::default(),
+            deaf: AtomicBool::new(false),
+            unread: Mutex::default(),
+        });
+        let hearing = kept.clone();
+        std::thread::spawn(move || while hearing.hear(&notify) {});
+        let handing = kept.clone();
+        std::thread::spawn(move || {
+            while let Ok((stream, _)) = hands.accept() {
+                handing.hand(&stream);
+            }
+        });
+        Self { scratch, kept }
+    }
+
+    /// Hands in a socket at every start, under this name.
+    ///
+    /// # Panics
+    /// Never: no thread panics.
+    pub fn socket(&self, name: &str, socket: OwnedFd) {
+        self.kept.sockets.lock().expect("no thread panics").push((name.to_owned(), socket));
+    }
+
+    /// Has it run a supervisor as a unit with a store.
+    #[must_use]
+    pub fn runs(&self, builder: Builder) -> Builder {
+        let hand = self.scratch.join("hand");
+        let helper = program("talon-handed");
+        let wrapper =
+            [helper.to_str().expect("our paths are text"), hand.to_str().expect("our paths are text")];
+        builder.env("NOTIFY_SOCKET", &self.notify_socket()).env("FDSTORE", "4").wrapped(&wrapper)
+    }
+
+    /// What stands in `NOTIFY_SOCKET`.
+    ///
+    /// # Panics
+    /// When the scratch directory's path is no text.
+    #[must_use]
+    pub fn notify_socket(&self) -> String {
+        self.scratch.join("notify").to_str().expect("our paths are text").to_owned()
+    }
+
+    /// The names of what is in the store.
+    ///
+    /// # Panics
+    /// Never: no thread panics.
+    #[must_use]
+    pub fn stored(&self) -> Vec<String> {
+        self.kept.stored.lock().expect("no thread panics").iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Puts something else into the store than what is there.
+    ///
+    /// # Panics
+    /// Never: no thread panics.
+    pub fn replace_stored(&self, name: &str, descriptor: OwnedFd) {
+        *self.kept.stored.lock().expect("no thread panics") = vec![(name.to_owned(), descriptor)];
+    }
+
+    /// Lets go of what is in the store, as at a real stop.
+    ///
+    /// # Panics
+    /// Never: no thread panics.
+    pub fn drop_stored(&self) {
+        self.kept.stored.lock().expect("no thread panics").clear();
+    }
+
+    /// Hears nothing any more: who sends something finds no room after a while, and no answer.
+    pub fn deaf(&self) {
+        self.kept.deaf.store(true, Ordering::Release);
+    }
+
+    /// All lines heard so far.
+    #[must_use]
+    pub fn heard(&self) -> Vec<String> {
+        self.kept.heard.borrow().clone()
+    }
+
+    /// Forgets what was heard.
+    pub fn forget(&self) {
+        self.kept.heard.send_modify(Vec::clear);
+    }
+
+    /// Waits for a line.
+    ///
+    /// # Panics
+    /// When it does not come.
+    pub async fn hears(&self, wanted: impl Fn(&str) -> bool) -> String {
+        let mut heard = self.kept.heard.subscribe();
+        let found = heard.wait_for(|lines| lines.iter().any(|line| wanted(line)));
+        let found = tokio::time::timeout(PATIENCE, found).await;
+        let Ok(Ok(lines)) = found else { panic!("it was not heard: {:?}", self.heard()) };
+        lines.iter().find(|line| wanted(line)).expect("it was just there").clone()
+    }
+}
+
+impl Kept {
+    /// One message.
+    fn hear(&self, notify: &UnixDatagram) -> bool {
+        let mut bytes = [0; 4096];
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        let mut into = [std::io::IoSliceMut::new(&mut bytes)];
+        let Ok(received) = recvmsg(notify, &mut into, &mut ancillary, RecvFlags::CMSG_CLOEXEC) else {
+            return false;
+        };
+        let rights = |message| match message {
+            RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
+            _ => None,
+        };
+        let descriptors: Vec<OwnedFd> = ancillary.drain().filter_map(rights).flatten().collect();
+        if self.deaf.load(Ordering::Acquire) {
+            self.unread.lock().expect("no thread panics").extend(descriptors);
+            return true;
+        }
+        let text = String::from_utf8_lossy(&bytes[..received.bytes]).into_owned();
+        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        let name = || {
+            let name = lines.iter().find_map(|line| line.strip_prefix("FDNAME="));
+            name.unwrap_or("stored").to_owned()
+        };
+        let mut stored = self.stored.lock().expect("no thread panics");
+        if lines.iter().any(|line| line == "FDSTOREREMOVE=1") {
+            stored.retain(|(kept, _)| *kept != name());
+        }
+        if lines.iter().any(|line| line == "FDSTORE=1") {
+            stored.extend(descriptors.into_iter().map(|descriptor| (name(), descriptor)));
+        }
+        drop(stored);
+        // What came with a barrier is closed with this, after all that came before it.
+        self.heard.send_modify(|heard| heard.extend(lines));
+        true
+    }
+
+    /// What a start gets: the names, then the descriptors.
+    fn hand(&self, mut stream: &UnixStream) {
+        let (sockets, stored) =
+            (self.sockets.lock().expect("no thread panics"), self.stored.lock().expect("no thread panics"));
+        let all: Vec<_> = sockets.iter().chain(stored.iter()).collect();
+        let names: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
+        let descriptors: Vec<_> = all.iter().map(|(_, descriptor)| descriptor.as_fd()).collect();
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        if !descriptors.is_empty() {
+            assert!(ancillary.push(SendAncillaryMessage::ScmRights(&descriptors)), "too many");
+        }
+        let count = [u8::try_from(descriptors.len()).expect("there are few")];
+        let sent = sendmsg(stream, &[IoSlice::new(&count)], &mut ancillary, SendFlags::NOSIGNAL);
+        // One that ended meanwhile needs nothing.
+        let _ = sent.map_err(std::io::Error::from).and_then(|_| stream.write_all(names.join(":").as_bytes()));
+    }
+}
+
+/// A listening unix socket, as a socket unit makes it.
+///
+/// # Panics
+/// When the path takes none.
+#[must_use]
+pub fn listening(path: &PathBuf) -> OwnedFd {
+    UnixListener::bind(path).expect("the directory is ours").into()
+}
+
+/// Two ends of a socket of packets, as a parcel is one.
+///
+/// # Panics
+/// When there are too many open files.
+#[must_use]
+pub fn packets() -> (OwnedFd, OwnedFd) {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+    socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).expect("there is room")
+}
