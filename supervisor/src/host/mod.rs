@@ -11,7 +11,6 @@ mod incoming;
 mod leave;
 mod operate;
 mod operators;
-pub mod path;
 mod peer;
 mod plugins;
 mod raw;

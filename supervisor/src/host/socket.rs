@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, chmodat, chownat, openat, statat, unlinkat};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
 
-use super::path::ShortPath;
+use talon_listen::ShortPath;
 
 /// The socket's name in the runtime directory.
 pub const SOCKET_NAME: &str = "host.sock";

@@ -16,10 +16,10 @@ use super::meeting::{self, MeetError};
 use super::wire::{Kind, Line, LineError};
 use crate::config::Config;
 use crate::door::Door;
-use crate::host::path::ShortPath;
 use crate::host::{HostSocket, SOCKET_NAME, SocketFile};
 use crate::serve::inherited::Sockets;
 use crate::serve::notify::Manager;
+use talon_listen::ShortPath;
 
 /// How long the old supervisor may take to hand over once we are there. It lets calls finish for its grace period, closes its
 /// database and writes everything down; the grace period is an operator's choice, and ours is as likely as not the same.

@@ -17,7 +17,7 @@ use tokio::net::UnixListener;
 use tokio::time::timeout;
 
 use super::wire::Line;
-use crate::host::path::ShortPath;
+use talon_listen::ShortPath;
 
 /// The socket's name in the runtime directory.
 const NAME: &str = "takeover.sock";
