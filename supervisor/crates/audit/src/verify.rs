@@ -171,7 +171,16 @@ impl<'r> Walk<'r> {
                 break;
             }
             match line::open(&line.bytes) {
-                Ok(link) => self.take(link, &line)?,
+                Ok(link) if line.ended => self.take(link, &line)?,
+                Ok(link) => {
+                    let found = format!("record {} without the end of its line, and another file", link.seq);
+                    return Err(self.broken(
+                        (line.file, line.number),
+                        Fault::Truncated,
+                        self.expected(),
+                        found,
+                    ));
+                }
                 Err(why) => {
                     let fault = if line.ended { self.fault_of_no_record()? } else { Fault::Truncated };
                     return Err(self.broken(

@@ -212,6 +212,20 @@ fn a_torn_end_is_cut_off_and_said() {
     }
 }
 
+/// Nothing is lost by it, but no supervisor leaves a file like that behind when it begins the next one.
+#[test]
+fn a_missing_line_end_between_two_files_is_a_cut() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = settings(dir.path(), 1500, 0);
+    write(&settings, 20);
+    let request = all(&settings);
+    let whole = fs::read_to_string(&request.files[0]).unwrap();
+    fs::write(&request.files[0], whole.trim_end()).unwrap();
+    let broken = broken(&request);
+    assert_eq!(broken.fault, Fault::Truncated, "{broken:?}");
+    assert_eq!((broken.file, broken.line), (request.files[0].clone(), whole.lines().count() as u64));
+}
+
 #[test]
 fn a_death_between_two_files_is_gone_on_from() {
     let dir = tempfile::tempdir().unwrap();
