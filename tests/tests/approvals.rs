@@ -47,7 +47,7 @@ async fn a_changed_tool_is_told_and_by_config_refused_until_it_is_approved() {
         let event = tools_changed(&mut events).await;
         assert_eq!((event.fields["action"].as_str(), event.fields["what"].as_str()), ("echo", "description"));
         assert!(event.message.contains("`talon plugin approve tools`"), "{event:?}");
-        assert!(supervisor.log().contains("is not what was approved"), "{}", supervisor.log());
+        supervisor.logs("is not what was approved").await;
 
         let shown = client.show("tools").await;
         assert_eq!(shown.plugin.expect("a plugin").changed_actions, ["echo"]);
@@ -164,11 +164,7 @@ async fn what_was_approved_outlives_the_supervisor() {
     let client = &supervisor.client;
     let refused = client.call("tools", "echo", &[("text", "hi")]).await;
     assert_eq!(refused.reason, "changed", "{refused:?}");
-    assert!(
-        supervisor.log().contains("action echo is not what was approved (description)"),
-        "{}",
-        supervisor.log()
-    );
+    supervisor.logs("action echo is not what was approved (description)").await;
     let unknown = approve(client, &["echo", "ecko"]).await.expect_err("there is no such action");
     assert_eq!(unknown.code(), tonic::Code::FailedPrecondition);
     assert!(unknown.message().contains("talon plugin show tools"), "{unknown:?}");
@@ -199,7 +195,8 @@ async fn a_damaged_record_approves_nothing() {
     let plugin = client.plugin("tools").await;
     assert_eq!((plugin.state.as_str(), plugin.changed_actions.len()), ("ready", 10), "{plugin:?}");
     for part in ["tools.json is damaged", "talon plugin approve tools"] {
-        assert!(plugin.reason.contains(part) && supervisor.log().contains(part), "{part} in {plugin:?}");
+        assert!(plugin.reason.contains(part), "{part} in {plugin:?}");
+        supervisor.logs(part).await;
     }
     approve(client, &[]).await.expect("approved");
     assert_eq!(client.call("tools", "echo", &[("text", "hi")]).await.content, "hi");

@@ -333,7 +333,7 @@ async fn a_full_disk_is_told_and_stops_no_call() {
     {
     }
     let lost = status(&supervisor).await.lost;
-    assert!(supervisor.log().contains("the audit log fails"), "{}", supervisor.log());
+    supervisor.logs("the audit log fails").await;
 
     // What was kept is whole, and says how much is not.
     let talon = program("talon");
