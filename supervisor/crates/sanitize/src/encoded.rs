@@ -3,7 +3,10 @@
 //! The decoders are a table and a few lines each. A crate for them decodes whole, well-formed inputs into a buffer; here
 //! most runs of the alphabet are file paths and hashes, and what counts is to give up at the first byte that no text has.
 
-use crate::scan::{Edit, What, scan};
+use fearless_simd::{Level, Simd, dispatch};
+
+use crate::runs;
+use crate::scan::{Edit, What, first_worthy, scan, scan_from};
 use crate::shapes::Ending;
 use crate::tally::Family;
 
@@ -21,7 +24,7 @@ impl Encoding {
     /// instruction worth telling, and chance makes text of them more often.
     const fn min_run(self) -> usize {
         match self {
-            Self::Base64 => 24,
+            Self::Base64 => runs::MIN_RUN,
             Self::Hex => 32,
         }
     }
@@ -62,24 +65,16 @@ const PIECE: usize = 4096;
 /// Whether runs of digits decode to readable text, from base64 and from hexadecimal digits.
 pub(crate) fn holds(text: &str) -> [bool; 2] {
     let encodings = [Encoding::Base64, Encoding::Hex];
-    // Hexadecimal digits are digits of base64 too.
-    let (bytes, digits, min) = (text.as_bytes(), Encoding::Base64.digits(), Encoding::Base64.min_run());
     let mut held = [false; 2];
-    let mut from = 0;
-    // `from` follows a byte that is no digit. If there is another one within the shortest run, the next run can only
-    // begin behind the last such one, so of ordinary text a fraction is looked at.
-    while let Some(window) = bytes.get(from..from + min) {
-        if let Some(last) = window.iter().rposition(|&byte| digits[usize::from(byte)] == NONE) {
-            from += last + 1;
-            continue;
-        }
-        let rest = &bytes[from + min..];
-        let more = rest.iter().position(|&byte| digits[usize::from(byte)] == NONE).unwrap_or(rest.len());
-        let run = &bytes[from..from + min + more];
+    let (mut rest, digits) = (text.as_bytes(), Encoding::Base64.digits());
+    // Hexadecimal digits are digits of base64 too.
+    while let Some(start) = runs::first(rest) {
+        let behind = &rest[start..];
+        let end = behind.iter().position(|&byte| digits[usize::from(byte)] == NONE).unwrap_or(behind.len());
         for (held, encoding) in held.iter_mut().zip(encodings) {
-            *held |= run_decodes_to_text(run, encoding);
+            *held |= run_decodes_to_text(&behind[..end], encoding);
         }
-        from += run.len() + 1;
+        rest = &behind[end..];
     }
     held
 }
@@ -158,13 +153,11 @@ fn is_syntax(edit: &Edit) -> bool {
 
 /// Whether turning its letters by 13 lays control syntax bare that the text does not hold as it stands.
 pub(crate) fn lays_bare_when_rotated(text: &str) -> bool {
-    let mut turned = text.as_bytes().to_vec();
-    for byte in &mut turned {
-        *byte = turn(*byte);
-    }
+    let turned = dispatch!(Level::new(), simd => turn_all(simd, text.as_bytes()));
+    let Some(first) = first_worthy(&turned) else { return false };
     // Letters became letters.
     let Ok(turned) = String::from_utf8(turned) else { return false };
-    let mut bare = scan(&turned, Ending::Closed);
+    let mut bare = scan_from(&turned, Ending::Closed, first);
     bare.retain(|edit| is_syntax(edit) && is_named(&turned, edit));
     if bare.is_empty() {
         return false;
@@ -174,6 +167,13 @@ pub(crate) fn lays_bare_when_rotated(text: &str) -> bool {
     bare.iter().any(|edit| own.binary_search_by_key(&edit.at, |own| own.at).is_err())
 }
 
+/// The loop becomes the vector instructions at hand.
+#[inline(always)]
+fn turn_all<S: Simd>(_: S, bytes: &[u8]) -> Vec<u8> {
+    bytes.iter().map(|&byte| turn(byte)).collect()
+}
+
+#[inline(always)]
 fn turn(byte: u8) -> u8 {
     let letter = (byte | 0x20).wrapping_sub(b'a');
     // Without a branch, so that the loop over a text becomes vector instructions.

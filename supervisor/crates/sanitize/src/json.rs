@@ -45,17 +45,19 @@ pub(crate) fn rewrite<'t>(
     let mut candidates = Candidates::new(bytes);
     // In valid JSON every quote outside of a string begins one.
     while let Some(open) = memchr::memchr(b'"', &bytes[at..]).map(|found| at + found) {
-        let close = closing_quote(bytes, open + 1);
+        let (close, escapes) = closing_quote(bytes, open + 1);
         at = close + 1;
-        // A backslash is a candidate too. The quote behind the string lets nothing begin that the end would not.
+        // What escapes spell is seen once they are read. The quote behind the string lets nothing begin that the end would
+        // not.
         if strings == Strings::Suspicious
+            && !escapes
             && candidates.next(open + 1).is_none_or(|candidate| candidate >= close)
             && !quick::may_begin_turn(bytes, open + 1)
         {
             continue;
         }
         let raw = &json[open + 1..close];
-        let decoded = if raw.contains('\\') {
+        let decoded = if escapes {
             match serde_json::from_str::<String>(&json[open..at]) {
                 Ok(decoded) => Cow::Owned(decoded),
                 Err(_) => continue,
@@ -79,15 +81,16 @@ pub(crate) fn rewrite<'t>(
     Cow::Owned(out)
 }
 
-/// The closing quote, or the end: valid JSON has one.
-fn closing_quote(bytes: &[u8], mut at: usize) -> usize {
+/// The closing quote, or the end: valid JSON has one. And whether there are backslashes in front of it.
+fn closing_quote(bytes: &[u8], mut at: usize) -> (usize, bool) {
+    let begin = at;
     while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
         if bytes[at + found] == b'"' {
-            return at + found;
+            return (at + found, at > begin);
         }
         at += found + 2;
     }
-    bytes.len().saturating_sub(1)
+    (bytes.len().saturating_sub(1), at > begin)
 }
 
 fn write_string(out: &mut String, text: &str) {

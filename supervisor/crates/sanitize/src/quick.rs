@@ -10,11 +10,14 @@ mod spelled;
 
 use crate::beyond_ascii;
 
+pub(crate) use self::key::KEY_LISTS;
 use self::key::may_be_key;
 use self::line::may_be_speaker;
-pub(crate) use self::line::may_begin_turn;
+pub(crate) use self::line::{SPEAKERS_REVERSED, TURN_LISTS, may_begin_turn};
+pub(crate) use self::name::NAME_LISTS;
 use self::name::{may_be_bracket, may_be_tag};
-use self::spelled::{is_run, may_be_percent, may_be_reference};
+pub(crate) use self::spelled::REFERENCE_LISTS;
+use self::spelled::{is_run, may_be_digit, may_be_percent, may_be_reference};
 
 /// Whether what begins at `at` is worth a window.
 #[inline]
@@ -34,8 +37,7 @@ pub(crate) fn worth_a_look(bytes: &[u8], at: usize) -> bool {
         },
         // `%u003c` is the longest: before more of them than that it spells nothing.
         b'%' if next == b'%' && is_run(&bytes[behind..], b'%', 5) => false,
-        // Chinese and Korean: nothing of theirs folds to a digit.
-        b'%' if matches!(next, 0xe4..=0xe9 | 0xeb..=0xec) => false,
+        b'%' if next >= 0x80 => may_be_digit(&bytes[behind..]),
         b'%' => may_be_percent(next, bytes.get(at + 2).copied().unwrap_or(0)),
         // Of a run the first alone decides.
         byte @ (b'`' | b'#') => {

@@ -1,5 +1,5 @@
-//! One pass over the original that finds where to edit it. Bytes that cannot begin anything cost one table
-//! lookup; at the others a shape looks ahead over a bounded window, so the whole is linear in the text.
+//! One pass over the original that finds where to edit it. Bytes that cannot begin anything are passed over 64 at a
+//! time; at the others a shape looks ahead over a bounded window, so the whole is linear in the text.
 
 use crate::candidates::Candidates;
 use crate::fold::{Folded, SYMBOL, fold, is_symbol, punctuation};
@@ -27,9 +27,48 @@ pub(crate) enum What {
 
 /// Finds every edit, in the order of their offsets.
 pub(crate) fn scan(text: &str, ending: Ending) -> Vec<Edit> {
+    scan_from(text, ending, 0)
+}
+
+/// The same if nothing in front of `from` is worth a window, the beginning of the text aside.
+pub(crate) fn scan_from(text: &str, ending: Ending, from: usize) -> Vec<Edit> {
+    let bytes = text.as_bytes();
+    let mut candidates = Candidates::new(bytes);
+    let first = next_worthy(&mut candidates, bytes, from);
+    let turn = quick::may_begin_turn(bytes, 0);
+    if first.is_none() && !turn {
+        // Nearly every text ends here.
+        return Vec::new();
+    }
     let mut scan = Scan::new(text, ending);
-    scan.run();
+    scan.run(first, candidates);
     scan.finish()
+}
+
+/// The first place from `at` on that is worth a window.
+#[inline]
+fn next_worthy(candidates: &mut Candidates<'_>, bytes: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        let found = candidates.next(at)?;
+        if quick::worth_a_look(bytes, found) {
+            return Some(found);
+        }
+        at = found + 1;
+    }
+}
+
+/// Where a scan would first have to look closer to find control syntax. The text may be none.
+pub(crate) fn first_worthy(bytes: &[u8]) -> Option<usize> {
+    let mut candidates = Candidates::new(bytes);
+    let mut at = 0;
+    while let Some(found) = next_worthy(&mut candidates, bytes, at) {
+        // Most controls become notes and nothing else; a return begins a line too.
+        if !bytes[found].is_ascii_control() || matches!(bytes[found], b'\n' | b'\r') {
+            return Some(found);
+        }
+        at = found + 1;
+    }
+    quick::may_begin_turn(bytes, 0).then_some(bytes.len())
 }
 
 struct Scan<'t> {
@@ -88,12 +127,13 @@ impl<'t> Scan<'t> {
         }
     }
 
-    fn run(&mut self) {
+    /// Visits every place that is worth it, of which `first` is the first.
+    fn run(&mut self, first: Option<usize>, mut candidates: Candidates<'_>) {
         self.begin_line(0, 0);
-        let mut candidates = Candidates::new(self.bytes);
-        let mut at = 0;
-        while let Some(found) = candidates.next(at) {
-            at = if quick::worth_a_look(self.bytes, found) { self.visit(found) } else { found + 1 };
+        let mut worthy = first;
+        while let Some(found) = worthy {
+            let at = self.visit(found);
+            worthy = next_worthy(&mut candidates, self.bytes, at);
         }
     }
 

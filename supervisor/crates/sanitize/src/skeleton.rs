@@ -68,7 +68,15 @@ impl<'t, 'u> Window<'t, 'u> {
     }
 
     /// The folded character at `index`, or [`END`] or [`FAR`].
+    #[inline]
     pub(crate) fn get(&mut self, index: usize) -> u8 {
+        match self.units.get(index) {
+            Some(unit) if !self.escapes && index < MAX_UNITS => unit.byte,
+            _ => self.look(index),
+        }
+    }
+
+    fn look(&mut self, index: usize) -> u8 {
         if index >= MAX_UNITS {
             return FAR;
         }
@@ -126,6 +134,9 @@ impl<'t, 'u> Window<'t, 'u> {
             self.far = true;
             return false;
         }
+        if !self.escapes && self.grow_plainly() {
+            return true;
+        }
         // What most text is made of folds to itself.
         if let Some(&byte @ b' '..=b'~') = self.text.as_bytes().get(start) {
             self.next += 1;
@@ -146,6 +157,25 @@ impl<'t, 'u> Window<'t, 'u> {
             self.push_folded(c, start, self.next);
         }
         true
+    }
+
+    /// Takes some characters at once as long as no escape can have a part in them; false if there is none.
+    fn grow_plainly(&mut self) -> bool {
+        /// Most names and what ends them.
+        const STRIDE: usize = 16;
+        let start = self.next;
+        let end = (start + STRIDE).min(self.from + MAX_BYTES + 1).min(self.text.len());
+        let near = self.text.as_bytes().get(start..end).unwrap_or_default();
+        let plain = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'&' | b'%' | b'\\');
+        let count = near.iter().position(|byte| !plain(byte)).unwrap_or(near.len());
+        let units = near[..count].iter().zip(start..);
+        self.units.extend(units.map(|(byte, at)| Unit {
+            byte: byte.to_ascii_lowercase(),
+            start: at,
+            end: at + 1,
+        }));
+        self.next += count;
+        count > 0
     }
 
     fn push_folded(&mut self, c: char, start: usize, end: usize) {

@@ -2,13 +2,12 @@
 //! `cargo bench -p talon-sanitize`.
 
 mod inputs;
+mod rivals;
 
-use std::borrow::Cow;
 use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use regex::Regex;
 use talon_sanitize::{Sanitizer, Tally};
 
 const SIZE: usize = 64 << 10;
@@ -63,10 +62,11 @@ fn sanitize(c: &mut Criterion) {
 
     let mut group = c.benchmark_group("60 replacements one after another");
     group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2)).sample_size(20);
-    let patterns = patterns();
+    let patterns = rivals::patterns();
     for (name, text) in &clean[..3] {
         group.throughput(Throughput::Bytes(text.len() as u64));
-        group.bench_function(*name, |b| b.iter(|| black_box(replace_all(&patterns, black_box(text)))));
+        group
+            .bench_function(*name, |b| b.iter(|| black_box(rivals::replace_all(&patterns, black_box(text)))));
     }
     group.finish();
 }
@@ -80,100 +80,6 @@ fn clean() -> [(&'static str, String); 6] {
         ("cyrillic", inputs::cyrillic(SIZE)),
         ("chinese", inputs::chinese(SIZE)),
     ]
-}
-
-/// What is commonly done instead: a pattern for each token.
-fn patterns() -> Vec<Regex> {
-    let tags = [
-        "tool_call",
-        "tool_calls",
-        "tool_response",
-        "function_call",
-        "function_calls",
-        "invoke",
-        "parameter",
-        "think",
-        "system",
-        "assistant",
-        "user",
-        "human",
-        "instructions",
-        "tool_use",
-        "tool_result",
-        "start_of_turn",
-        "end_of_turn",
-        "plugin_output",
-    ];
-    let bars = [
-        "im_start",
-        "im_end",
-        "system",
-        "user",
-        "assistant",
-        "end",
-        "eot_id",
-        "start_header_id",
-        "end_header_id",
-        "endoftext",
-    ];
-    let brackets = [
-        "tool_calls",
-        "inst",
-        "available_tools",
-        "tool_results",
-        "tool_content",
-        "args",
-        "plugin_output",
-        "structured",
-        "sys",
-    ];
-    let others = [
-        r#""tool_calls"\s*:\s*\["#,
-        r#""function_call"\s*:"#,
-        r#""functionCall"\s*:"#,
-        r#""type"\s*:\s*"(?:function|tool_use)""#,
-        r"```tool_code",
-        r"```tool_outputs",
-        r"\n\nhuman:",
-        r"\n\nassistant:",
-        r"\nsystem:",
-        r"\naction input:",
-        r"\nobservation:",
-        r"###\s*instruction",
-        r"###\s*response",
-        r"\]<\]",
-        r"\[>\[",
-    ];
-    let tags = tags.map(|name| format!(r"(?i)</?\s*(?:\w+:)?{name}\b[^>]*>"));
-    let bars = bars.map(|name| format!(r"(?i)<\s*[|｜]\s*{name}\s*[|｜]\s*>"));
-    let brackets = brackets.map(|name| format!(r"(?i)\[\s*/?\s*{name}\s*\]"));
-    let rest = [
-        "</s>",
-        "<s>",
-        "<<sys>>",
-        "<</sys>>",
-        r"<\|[a-z_]+\|>",
-        "\u{200b}",
-        "\u{1b}\\[[0-9;]*m",
-        "<function=",
-    ]
-    .map(str::to_owned);
-    let all = tags
-        .into_iter()
-        .chain(bars)
-        .chain(brackets)
-        .chain(others.map(|other| format!("(?i){other}")))
-        .chain(rest);
-    let all: Vec<Regex> = all.map(|pattern| Regex::new(&pattern).expect("it was tried")).collect();
-    assert_eq!(all.len(), 60);
-    all
-}
-
-fn replace_all(patterns: &[Regex], text: &str) -> String {
-    patterns.iter().fold(text.to_owned(), |text, pattern| match pattern.replace_all(&text, "[removed]") {
-        Cow::Borrowed(_) => text,
-        Cow::Owned(replaced) => replaced,
-    })
 }
 
 criterion_group!(benches, sanitize);

@@ -28,12 +28,33 @@ fn may_be_tight_key(bytes: &[u8], at: usize) -> bool {
     }
 }
 
-/// The same where white space may stand inside the key.
+/// The same where white space may stand inside the key, and accents on its letters.
 fn may_be_torn_key(bytes: &[u8]) -> bool {
-    let mut letters =
-        bytes.iter().filter(|byte| !byte.is_ascii_whitespace() && !matches!(byte, b'_' | b'-')).copied();
-    let mut next = || letters.next().unwrap_or(0);
-    KEYS.may_begin_with(next(), next(), next())
+    let (mut first, mut count, mut at) = ([0; 3], 0, 0);
+    while let (Some(slot), Some(&byte)) = (first.get_mut(count), bytes.get(at)) {
+        at += 1;
+        if byte.is_ascii_whitespace() || matches!(byte, b'_' | b'-') {
+            continue;
+        }
+        *slot = byte;
+        if byte == LATIN
+            && let Some(letter) = bytes.get(at).and_then(unaccented)
+        {
+            *slot = letter;
+            at += 1;
+        }
+        count += 1;
+    }
+    KEYS.may_begin_with(first[0], first[1], first[2])
+}
+
+/// The first byte of the characters from U+00C0 to U+00FF.
+const LATIN: u8 = 0xc3;
+
+/// What a letter of those folds to, by its second byte; none of what may fold to more or to nothing.
+fn unaccented(second: &u8) -> Option<u8> {
+    const LETTERS: &[u8; 64] = b"aaaaaa.ceeeeiiii.nooooo..uuuuy..aaaaaa.ceeeeiiii.nooooo..uuuuy.y";
+    LETTERS.get(usize::from(second & 0x3f)).copied().filter(u8::is_ascii_lowercase)
 }
 
 /// The word up to the quote, if it is one of ASCII characters that fold to nothing but lower case.
@@ -73,4 +94,22 @@ fn may_be_call_type(rest: &[u8]) -> bool {
 }
 
 /// The keys of [`crate::shapes::json_call`].
-static KEYS: Beginnings = Beginnings::of(&[&["type"], &CALL_KEYS]);
+pub(crate) const KEY_LISTS: [&[&str]; 2] = [&["type"], &CALL_KEYS];
+
+static KEYS: Beginnings = Beginnings::of(&KEY_LISTS);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fold::{Folded, fold};
+
+    #[test]
+    fn letters_without_their_accents_are_what_they_fold_to() {
+        for c in '\u{c0}'..='\u{ff}' {
+            let mut bytes = [0; 2];
+            c.encode_utf8(&mut bytes);
+            assert_eq!(bytes[0], LATIN);
+            assert!(unaccented(&bytes[1]).is_none_or(|letter| fold(c) == Folded::One(letter)), "{c}");
+        }
+    }
+}

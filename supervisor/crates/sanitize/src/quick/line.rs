@@ -21,24 +21,26 @@ static ENDS_SPEAKER: [bool; 256] = {
     table
 };
 
+/// The names of speakers, backwards, as [`crate::shapes::speaker`] reads them.
+pub(crate) const SPEAKERS_REVERSED: [&str; 9] =
+    ["resu", "namuh", "tnatsissa", "metsys", "tobtahc", "tob", "tpg", "noclaf", "noitasrevnoc"];
+
 /// Whether the text ends in the name of a speaker, as far as ASCII letters tell.
 pub(super) fn may_be_speaker(text: &[u8]) -> bool {
-    const NAMES: [&[u8]; 9] =
-        [b"resu", b"namuh", b"tnatsissa", b"metsys", b"tobtahc", b"tob", b"tpg", b"noclaf", b"noitasrevnoc"];
     /// As long as `\u001b[0m`, and some white space.
     const MAX_ESCAPE: usize = 12;
     if !text.last().is_some_and(|&byte| ENDS_SPEAKER[usize::from(byte)]) {
         return false;
     }
-    let mut possible = [true; NAMES.len()];
+    let mut possible = [true; SPEAKERS_REVERSED.len()];
     let letters = text.iter().rev().filter(|byte| !byte.is_ascii_whitespace() && !byte.is_ascii_control());
     for (index, byte) in letters.enumerate() {
         if is_foreign(*byte) || *byte == b';' {
             return true;
         }
         let mut any = false;
-        for (possible, name) in possible.iter_mut().zip(NAMES) {
-            *possible = *possible && name.get(index) == Some(&(byte | 0x20));
+        for (possible, name) in possible.iter_mut().zip(SPEAKERS_REVERSED) {
+            *possible = *possible && name.as_bytes().get(index) == Some(&(byte | 0x20));
             if *possible && name.len() == index + 1 {
                 return true;
             }
@@ -64,6 +66,9 @@ pub(crate) fn may_begin_turn(bytes: &[u8], at: usize) -> bool {
             break;
         }
     }
+    if at >= bytes.len() {
+        return false;
+    }
     let word = Eight::at(bytes, at);
     // A backspace takes the second letter away.
     if word.byte(2) == 8 {
@@ -81,7 +86,7 @@ pub(crate) fn may_begin_turn(bytes: &[u8], at: usize) -> bool {
 }
 
 /// The words of [`crate::shapes::line_start`].
-static TURNS: Beginnings = Beginnings::of(&[&[
+pub(crate) const TURN_LISTS: [&[&str]; 1] = [&[
     "human",
     "assistant",
     "system",
@@ -98,4 +103,6 @@ static TURNS: Beginnings = Beginnings::of(&[&[
     "tool",
     "function",
     "beginning",
-]]);
+]];
+
+static TURNS: Beginnings = Beginnings::of(&TURN_LISTS);

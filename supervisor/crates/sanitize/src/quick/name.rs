@@ -38,13 +38,15 @@ static DELIMITERS: [Delimiter; 256] = {
 #[derive(Clone, Copy)]
 struct Kind {
     strength: fn(&str) -> Strength,
+    /// What stands in brackets may be a heading of many words, which a window decides.
+    tag: bool,
     /// The bracket that makes a sentinel behind the opener: `]<]`, `[>[`.
     sentinel: u8,
 }
 
-const TAG: Kind = Kind { strength: names::tag, sentinel: b']' };
+const TAG: Kind = Kind { strength: names::tag, tag: true, sentinel: b']' };
 
-const BRACKET: Kind = Kind { strength: names::bracket, sentinel: b'>' };
+const BRACKET: Kind = Kind { strength: names::bracket, tag: false, sentinel: b'>' };
 
 #[inline]
 pub(super) fn may_be_tag(bytes: &[u8], behind: usize, next: u8) -> bool {
@@ -100,7 +102,7 @@ fn may_be_name(bytes: &[u8], at: usize, kind: Kind) -> bool {
                 || may_end_behind_slash(bytes, at + length)
         }
         Delimiter::Space if length == 0 => behind_space(bytes, at, kind),
-        Delimiter::Space => may_be_torn(bytes, at, length),
+        Delimiter::Space => may_be_torn(bytes, at, length, kind),
         Delimiter::Open => true,
     }
 }
@@ -113,7 +115,7 @@ fn long_name(bytes: &[u8], at: usize, kind: Kind) -> bool {
         Delimiter::Exact => {
             is_suspicious(&bytes[at..at + length], kind) || may_end_behind_slash(bytes, at + length)
         }
-        Delimiter::Space => may_be_torn(bytes, at, length),
+        Delimiter::Space => may_be_torn(bytes, at, length, kind),
         Delimiter::Open => true,
     }
 }
@@ -134,7 +136,7 @@ fn behind_space(bytes: &[u8], at: usize, kind: Kind) -> bool {
 
 /// Whether the word of this length at `at`, with white space behind it, may be a name with attributes, or the first
 /// piece of a name torn by white space.
-fn may_be_torn(bytes: &[u8], at: usize, length: usize) -> bool {
+fn may_be_torn(bytes: &[u8], at: usize, length: usize, kind: Kind) -> bool {
     /// No window reaches further.
     const MAX_WORDS: usize = 4096;
     let mut end = at + length;
@@ -147,11 +149,13 @@ fn may_be_torn(bytes: &[u8], at: usize, length: usize) -> bool {
     }
     match DELIMITERS[usize::from(bytes.get(end).copied().unwrap_or(0))] {
         Delimiter::Other => false,
-        Delimiter::Open => true,
+        Delimiter::Open => !kind.tag || goes_on(&bytes[end..]),
         Delimiter::Exact | Delimiter::Space => {
             let mut letters = bytes[at..end].iter().filter(|byte| !byte.is_ascii_whitespace());
             let mut next = || letters.next().copied().unwrap_or(b'.');
-            NAMES.may_begin_with(next(), next(), next()) || may_end_behind_slash(bytes, end)
+            NAMES.may_begin_with(next(), next(), next())
+                && (!kind.tag || may_be_apart(&bytes[at..end], length))
+                || may_end_behind_slash(bytes, end)
         }
     }
 }
@@ -166,9 +170,41 @@ fn may_end_behind_slash(bytes: &[u8], at: usize) -> bool {
     behind.get(length(behind, u8::is_ascii_whitespace)).is_none_or(|&byte| is_foreign(byte))
 }
 
+/// Whether a tag may go on with what is behind its words: of the operators of source code only `|>`, and what `&` may spell.
+fn goes_on(rest: &[u8]) -> bool {
+    let operator = match rest {
+        [b'&', b'&', ..] => 2,
+        [b'&' | b'|', ..] => 1,
+        _ => return true,
+    };
+    let behind = &rest[operator..];
+    let next = behind.get(length(behind, u8::is_ascii_whitespace)).copied();
+    match rest[0] {
+        b'|' => next.is_none_or(|next| next == b'>' || is_foreign(next)),
+        _ => !behind.first().is_some_and(u8::is_ascii_whitespace),
+    }
+}
+
+/// Whether words with white space between them may be a suspicious name, the first of them, which is so long, or all of them
+/// together. Elements with attributes are most of what comes here: `<script type=`.
+fn may_be_apart(words: &[u8], length: usize) -> bool {
+    let mut joined = [0; MAX_WORD];
+    let mut end = 0;
+    for &byte in words.iter().filter(|byte| !byte.is_ascii_whitespace()) {
+        // A hyphen makes several words of it, and so would what is longer.
+        let (b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z', Some(slot)) = (byte, joined.get_mut(end)) else {
+            return true;
+        };
+        *slot = byte;
+        end += 1;
+    }
+    is_suspicious(&words[..length], TAG) || is_suspicious(&joined[..end], TAG)
+}
+
+/// The longest single word that counts has 17 letters.
+const MAX_WORD: usize = 20;
+
 fn is_suspicious(word: &[u8], kind: Kind) -> bool {
-    /// The longest single word that counts has 17 letters.
-    const MAX_WORD: usize = 20;
     let mut folded = [0; MAX_WORD];
     let Some(folded) = folded.get_mut(..word.len()) else { return false };
     folded.copy_from_slice(word);
@@ -180,7 +216,7 @@ fn is_suspicious(word: &[u8], kind: Kind) -> bool {
 
 /// Single words that are names of tags or brackets, and those that names of several words go on from. That a name of
 /// several words is one is seen by its `_` or `-`.
-static NAMES: Beginnings = Beginnings::of(&[
+pub(crate) const NAME_LISTS: [&[&str]; 3] = [
     &TOOLISH,
     &WHOLE_NAMES,
     &[
@@ -198,4 +234,6 @@ static NAMES: Beginnings = Beginnings::of(&[
         "start",
         "stop",
     ],
-]);
+];
+
+static NAMES: Beginnings = Beginnings::of(&NAME_LISTS);

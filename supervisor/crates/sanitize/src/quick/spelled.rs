@@ -5,6 +5,8 @@ use super::key::may_be_key;
 use super::name::may_be_tag;
 use super::{is_foreign, length};
 use crate::beyond_ascii;
+use crate::fold::{Folded, fold};
+use crate::invisible::is_invisible;
 use crate::swar::Eight;
 
 /// Whether `&` and what is behind it may spell an opener or a line break.
@@ -22,7 +24,9 @@ pub(super) fn may_be_reference(bytes: &[u8], behind: usize, next: u8) -> bool {
             Some(b';') => may_be_tag(bytes, behind + 3, rest.get(3).copied().unwrap_or(0)),
             _ => true,
         },
-        _ if !REFERENCES.may_begin(Eight::at(bytes, behind)) => false,
+        _ if !BEGINNINGS.may_begin(Eight::at(bytes, behind)) => false,
+        // Nothing that can be seen, white space neither, stands between its letters.
+        _ if rest.iter().skip(1).take(2).any(|&byte| matches!(byte, 0..=b' ' | b'_' | b'-' | 0x7f)) => false,
         // `&amp;` spells more only if a reference goes on behind it.
         b'a' => match rest.strip_prefix(b"amp;").map(<[u8]>::first) {
             Some(Some(&byte)) => byte == b'#' || begins_reference(Eight::at(rest, 4)),
@@ -43,7 +47,7 @@ pub(super) fn is_run(bytes: &[u8], byte: u8, length: usize) -> bool {
 
 /// Whether the word begins with the name of a reference that matters. `lt` counts whatever comes behind it.
 fn begins_reference(word: Eight) -> bool {
-    REFERENCES.may_begin(word) || word.byte(0) | 0x20 == b'l' && word.byte(1) | 0x20 == b't'
+    BEGINNINGS.may_begin(word) || word.byte(0) | 0x20 == b'l' && word.byte(1) | 0x20 == b't'
 }
 
 /// Whether a numeric reference may spell something that matters; `&#8217;` and the like stand in every page.
@@ -78,8 +82,28 @@ pub(super) fn may_be_percent(first: u8, second: u8) -> bool {
     }
 }
 
+/// Whether the character beyond ASCII may be read as the digit behind a percent sign, or not be read at all. `12%，` is.
+#[cold]
+pub(super) fn may_be_digit(bytes: &[u8]) -> bool {
+    let near = &bytes[..bytes.len().min(char::MAX_LEN_UTF8)];
+    let Some(c) = near.utf8_chunks().next().and_then(|chunk| chunk.valid().chars().next()) else {
+        return true;
+    };
+    is_invisible(c)
+        || match fold(c) {
+            Folded::Other => false,
+            Folded::One(byte) => byte.is_ascii_hexdigit() || byte == b'u' || is_foreign(byte),
+            Folded::Nothing | Folded::Several(_) => true,
+        }
+}
+
 /// The references of [`crate::entity`] that spell an opener, an escape or a line break; `lt` besides.
-static REFERENCES: Beginnings = Beginnings::of(&[&[
+const REFERENCES: [&str; 14] = [
     "amp", "bsol", "colon", "grave", "lang", "laquo", "lbrack", "lobrk", "lsaquo", "lsqb", "newline", "num",
     "percnt", "quot",
-]]);
+];
+
+/// With `lt`.
+pub(crate) const REFERENCE_LISTS: [&[&str]; 2] = [&REFERENCES, &["lt"]];
+
+static BEGINNINGS: Beginnings = Beginnings::of(&[&REFERENCES]);

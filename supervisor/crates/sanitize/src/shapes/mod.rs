@@ -160,8 +160,8 @@ pub(crate) fn spelled_before(text: &str, end: usize) -> (u8, usize) {
     const MAX_SPELLING: usize = 24;
     let Some((last, c)) = text[..end].char_indices().next_back() else { return (END, 0) };
     if c == ';' || c.is_ascii_alphanumeric() || c == '}' {
-        let mut units = Vec::new();
         let from = text.floor_char_boundary(end.saturating_sub(MAX_SPELLING));
+        let mut units = Vec::new();
         // The earliest start is the whole of it: `&amp;lt;` rather than `&lt;`.
         for start in from..last {
             if matches!(text.as_bytes()[start], b'&' | b'\\' | b'%') {

@@ -1,0 +1,276 @@
+//! The first stage's work on a block of 64 bytes: a bit for each byte at which something may begin.
+//!
+//! What three bytes decide is looked up in [`super::rules`]; what depends on more (a line's indentation, an escape some bytes
+//! back) is arithmetic on the bits.
+
+use fearless_simd::prelude::*;
+use fearless_simd::{Level, dispatch, u8x64};
+
+use super::rules::{
+    ALPHANUMERIC, CLASSES, CONTROL, ESCAPE, FOLDED, FOREIGN, INDENT, IS_FOREIGN, IS_LOOSE, LOOSE,
+    NAME_CLASSES, NAMES, OPENERS, PLACES, SPACE, SPEAKER, TURNS, Table,
+};
+use crate::sets::{BLOCK, any};
+
+const NOTHING: [u8; BLOCK] = [0; BLOCK];
+
+/// What one block leaves to the next.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Carry {
+    /// The name of a speaker ends in the next block's first byte.
+    speaker: u64,
+    /// Where escapes may end.
+    escapes: u64,
+}
+
+/// The places in each of the blocks, and in `behind`, which comes behind the last of them, if `out` has one more. Behind that
+/// there is nothing.
+pub(super) fn judge(blocks: &[[u8; BLOCK]], behind: &[u8; BLOCK], carry: &mut Carry, out: &mut [u64]) {
+    judge_at(Level::new(), blocks, behind, carry, out)
+}
+
+/// The same with the instructions of this level.
+fn judge_at(level: Level, blocks: &[[u8; BLOCK]], behind: &[u8; BLOCK], carry: &mut Carry, out: &mut [u64]) {
+    dispatch!(level, simd => judge_blocks(simd, blocks, behind, carry, out))
+}
+
+#[inline(always)]
+fn judge_blocks<S: Simd>(
+    simd: S,
+    blocks: &[[u8; BLOCK]],
+    behind: &[u8; BLOCK],
+    carry: &mut Carry,
+    out: &mut [u64],
+) {
+    let (first, mut behind) = match blocks.first() {
+        Some(first) => (first, behind),
+        None => (behind, &NOTHING),
+    };
+    let mut block = Block::new(simd, first);
+    let mut carried = *carry;
+    for (index, places) in out.iter_mut().enumerate() {
+        let next = match blocks.get(index + 1) {
+            Some(next) => next,
+            None => core::mem::replace(&mut behind, &NOTHING),
+        };
+        let next = Block::new(simd, next);
+        *places = block.judge(simd, next.folded, &mut carried);
+        block = next;
+    }
+    *carry = carried;
+}
+
+/// 64 bytes and what is known of each alone.
+#[derive(Clone, Copy)]
+struct Block<S: Simd> {
+    raw: u8x64<S>,
+    classes: u8x64<S>,
+    /// The folded view.
+    folded: u8x64<S>,
+    /// The bytes beyond ASCII.
+    beyond: u64,
+}
+
+impl<S: Simd> Block<S> {
+    #[inline(always)]
+    fn new(simd: S, bytes: &[u8; BLOCK]) -> Self {
+        let all = |byte| u8x64::splat(simd, byte);
+        let raw = u8x64::from_slice(simd, bytes);
+        let classes = CLASSES.look_up(simd, raw);
+        let is = |class| !(classes & all(class)).simd_eq(all(0));
+        let folded = is(IS_LOOSE).select(all(LOOSE), is(IS_FOREIGN).select(all(FOREIGN), raw | all(0x20)));
+        let beyond = raw.simd_ge(all(0x80)).to_bitmask();
+        let mut block = Self { raw, classes, folded, beyond };
+        if beyond != 0 {
+            // Chinese and Korean: nothing of theirs folds to a letter.
+            let settled = raw.simd_ge(all(0xe4)) & raw.simd_le(all(0xe9))
+                | raw.simd_eq(all(0xeb))
+                | raw.simd_eq(all(0xec));
+            block.folded = settled.select(all(b'.'), folded);
+        }
+        block
+    }
+
+    /// Where something may begin.
+    #[inline(always)]
+    fn judge(self, simd: S, following: u8x64<S>, carry: &mut Carry) -> u64 {
+        let Self { raw, folded, .. } = self;
+        let all = |byte| u8x64::splat(simd, byte);
+        let is = |byte| raw.simd_eq(all(byte)).to_bitmask();
+        let any = |bits, wanted| any(simd, bits, wanted);
+        let (second, third) = (folded.slide::<1>(following), folded.slide::<2>(following));
+        let openers = look_up(simd, &OPENERS, [raw, second, third]);
+        let rules = look_up(simd, &FOLDED, [folded, second, third]);
+
+        let single = raw.simd_eq(all(b'[')) | raw.simd_eq(all(b'~')) | raw.simd_eq(all(0x7f));
+        let mut places = any(openers | rules & all(PLACES), u8::MAX) | single.to_bitmask();
+
+        let angles = is(b'<');
+        if angles != 0 {
+            let names = look_up(simd, &NAMES, [folded, second, third]);
+            places |= self.tags(simd, angles, any(names, u8::MAX));
+        }
+
+        let breaks = is(b'\n');
+        let indent = any(self.classes, INDENT);
+        let controls = any(self.classes, CONTROL) & !(indent | breaks);
+        let mut turns = any(rules, TURNS) | UNSEEN;
+        if controls != 0 {
+            // The return of a break of two characters says nothing.
+            places |= controls & !(is(b'\r') & breaks >> 1);
+            // A backspace takes the second character of a line away.
+            turns |= controls >> 2;
+        }
+        places |= lines(breaks, indent, turns);
+
+        let speaker = any(rules, SPEAKER);
+        places |= speaker << 1 | carry.speaker;
+        carry.speaker = speaker >> (BLOCK - 1);
+        let escapes = any(self.classes, ESCAPE) | is(b';');
+        let colons = second.simd_eq(all(b':')).to_bitmask();
+        if colons != 0 {
+            places |= colons & near(escapes, carry.escapes);
+        }
+        carry.escapes = escapes;
+
+        if self.beyond != 0 {
+            places |= leads(simd, raw);
+        }
+        places
+    }
+}
+
+impl<S: Simd> Block<S> {
+    /// The angles behind which a tag may stand that matters. `names` are the places where a suspicious name may begin.
+    #[inline(always)]
+    fn tags(self, simd: S, angles: u64, names: u64) -> u64 {
+        let is = |byte| self.raw.simd_eq(u8x64::splat(simd, byte)).to_bitmask();
+        let any = |bits, wanted| any(simd, bits, wanted);
+        let slashes = is(b'/');
+        let behind = angles << 1;
+        let begins = behind & !slashes | (behind & slashes) << 1;
+        let kinds = NAME_CLASSES.look_up(simd, self.raw);
+        let (letters, words) = (any(kinds, ALPHANUMERIC), any(kinds, u8::MAX));
+        // Where the first word ends, and where all of them do: as in `lines`.
+        let first = begins.wrapping_add(letters) & !letters;
+        let (last_end, open) = begins.overflowing_add(words);
+        let ends = last_end & !words;
+
+        // `< name`, `<]<`, `<<`
+        let begins_so = begins & (names | any(kinds, SPACE) | is(b']')) | behind & angles;
+        let mut found = angles & (begins_so >> 1 | (begins_so & slashes << 1) >> 2);
+        // What may make the name go on. A slash does at the end of the text.
+        let goes_on = any(self.classes, IS_LOOSE | IS_FOREIGN) | is(b':') | is(b'|');
+        let slash = slashes & !(is(b'>') >> 1);
+        let mut going_on = ends & (goes_on | slash) | first & is(b'-');
+        while going_on != 0 {
+            found |= last(angles & !going_on & (going_on - 1));
+            going_on &= going_on - 1;
+        }
+        // The next block decides, and does not see the angle.
+        if open || angles >> (BLOCK - 2) != 0 {
+            found |= last(angles) | angles & UNSEEN;
+        }
+        found
+    }
+}
+
+/// The rules that hold of each place.
+#[inline(always)]
+fn look_up<S: Simd>(simd: S, table: &Table, [first, second, third]: [u8x64<S>; 3]) -> u8x64<S> {
+    let [one, two, three] = &table.halves;
+    one.look_up(simd, first) & two.look_up(simd, second) & three.look_up(simd, third)
+}
+
+/// The bytes of which the second one behind them is in the next block, and may be a backspace.
+const UNSEEN: u64 = 0b11 << (BLOCK - 2);
+
+/// The line breaks behind which a turn may stand, indentation aside. `turns` are the places where one may begin.
+#[inline(always)]
+fn lines(breaks: u64, indent: u64, turns: u64) -> u64 {
+    // Adding to a run of ones moves a one to the place behind its end.
+    let (sum, open) = (breaks << 1).overflowing_add(indent);
+    // Nor does a turn begin in a blank line.
+    let turns = sum & !(indent | breaks) & turns;
+    let mut found = breaks & turns >> 1;
+    // The next block decides, and does not see the break.
+    if open | (breaks >> (BLOCK - 1) != 0) {
+        found |= last(breaks);
+    }
+    let mut indented = turns & !(breaks << 1);
+    while indented != 0 {
+        found |= last(breaks & !indented & (indented - 1));
+        indented &= indented - 1;
+    }
+    found
+}
+
+/// The last of the ones.
+#[inline(always)]
+fn last(ones: u64) -> u64 {
+    (1u64 << (BLOCK - 1)).checked_shr(ones.leading_zeros()).unwrap_or(0)
+}
+
+/// The places at most 15 bytes behind an escape.
+#[inline(always)]
+fn near(escapes: u64, before: u64) -> u64 {
+    let mut near = u128::from(escapes) << 64 | u128::from(before);
+    near |= near << 1;
+    near |= near << 2;
+    near |= near << 4;
+    near |= near << 8;
+    (near >> 64) as u64
+}
+
+/// The bytes that begin a character that is invisible, a control, or passes for an opener: U+0080–U+00BF, U+0280–U+02FF
+/// (ʺ ˂ ˋ), U+0340–U+037F (͏), U+0580–U+063F (։ ׃), U+1000–U+3FFF, U+A000–U+AFFF (꞉ ꓽ), U+F000–U+FFFF, and the planes of
+/// 0x1xxxx and 0xExxxx.
+#[inline(always)]
+fn leads<S: Simd>(simd: S, raw: u8x64<S>) -> u64 {
+    let all = |byte| u8x64::splat(simd, byte);
+    let within = |from, to| raw.simd_ge(all(from)) & raw.simd_le(all(to));
+    let leads = raw.simd_eq(all(0xc2))
+        | within(0xca, 0xcd)
+        | within(0xd6, 0xd8)
+        | within(0xe1, 0xe3)
+        | raw.simd_eq(all(0xea))
+        | raw.simd_ge(all(0xef));
+    leads.to_bitmask()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The levels of this machine.
+    fn levels() -> Vec<Level> {
+        let best = Level::new();
+        let mut levels = vec![best, Level::baseline()];
+        #[cfg(target_arch = "x86_64")]
+        {
+            levels.extend(best.as_avx2().map(Level::Avx2));
+            levels.extend(best.as_sse4_2().map(Level::Sse4_2));
+        }
+        levels
+    }
+
+    proptest! {
+        #[test]
+        fn every_level_of_instructions_judges_alike(
+            text in "([<\\[\"&%\\\\`#~|>:;/ \n\r\t\x08a-zA-Z0-9_-]|[Tt]ool|[Hh]uman|user|ü|字|“|＜|\u{200b}){0,300}",
+        ) {
+            let (blocks, rest) = text.as_bytes().as_chunks();
+            let mut end = [0; BLOCK];
+            end[..rest.len()].copy_from_slice(rest);
+            let places = levels().into_iter().map(|level| {
+                let mut places = vec![0; blocks.len() + 1];
+                judge_at(level, blocks, &end, &mut Carry::default(), &mut places);
+                places
+            });
+            let places: Vec<Vec<u64>> = places.collect();
+            prop_assert!(places.windows(2).all(|two| two[0] == two[1]), "{places:x?}");
+        }
+    }
+}
