@@ -18,12 +18,12 @@ use std::time::Duration;
 use pin_project_lite::pin_project;
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep_until};
-use tower::util::Oneshot;
 use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::call::Call;
 use crate::error::CallError;
+use crate::onward::{Onward, onward};
 use crate::reason;
 use crate::text::Quoted;
 
@@ -139,6 +139,7 @@ impl AdmissionGauge {
 
 #[derive(Debug)]
 struct Gate {
+    /// Shared by itself, because a call in the queue waits for it.
     places: Arc<Semaphore>,
     queue: usize,
     in_flight: AtomicUsize,
@@ -149,8 +150,8 @@ impl Gate {
     /// A free place, if there is one. It never overtakes a waiter: the semaphore hands a place that becomes free
     /// to the first waiter, so one that is free to take has nobody waiting for it.
     fn try_enter(self: &Arc<Self>) -> Option<Place> {
-        let permit = self.places.clone().try_acquire_owned().ok()?;
-        Some(Place::new(self.clone(), permit))
+        self.places.try_acquire().ok()?.forget();
+        Some(Place::new(self.clone()))
     }
 
     /// A place in the queue, if there is one.
@@ -167,20 +168,21 @@ impl Gate {
 #[derive(Debug)]
 struct Place {
     gate: Arc<Gate>,
-    _permit: OwnedSemaphorePermit,
 }
 
 impl Place {
-    fn new(gate: Arc<Gate>, permit: OwnedSemaphorePermit) -> Self {
+    /// Takes over a permit that was taken from the semaphore and forgotten.
+    fn new(gate: Arc<Gate>) -> Self {
         gate.in_flight.fetch_add(1, Ordering::Relaxed);
-        Self { gate, _permit: permit }
+        Self { gate }
     }
 }
 
 impl Drop for Place {
-    // Before the permit goes, so that the gauge never shows more than the limit.
     fn drop(&mut self) {
+        // Before the permit goes, so that the gauge never shows more than the limit.
         self.gate.in_flight.fetch_sub(1, Ordering::Relaxed);
+        self.gate.places.add_permits(1);
     }
 }
 
@@ -219,21 +221,18 @@ where
 
     fn call(&mut self, call: Call) -> Self::Future {
         let state = if let Some(place) = self.gate.try_enter() {
-            State::Running { future: Oneshot::new(self.inner.clone(), call), place }
+            State::Running { future: onward(&mut self.inner, call), place }
         } else if let Some(turn) = self.gate.try_queue() {
-            State::Waiting {
-                turn,
-                sleep: call.deadline.map(sleep_until),
-                since: Instant::now(),
-                ahead: Some((self.inner.clone(), call)),
-            }
+            let sleep = call.deadline.map(|deadline| Box::pin(sleep_until(deadline)));
+            let ahead = Some((self.inner.clone(), call));
+            State::Waiting { waiting: Box::new(Waiting { turn, sleep, since: Instant::now(), ahead }) }
         } else {
             let error = AdmissionError::QueueFull {
-                plugin: call.plugin,
+                plugin: call.plugin.to_string(),
                 in_flight: self.gate.in_flight.load(Ordering::Relaxed),
                 waiting: self.gate.waiting.load(Ordering::Relaxed),
             };
-            State::Refused { error: Some(error) }
+            State::Refused { error: Some(Box::new(error)) }
         };
         ResponseFuture { state }
     }
@@ -256,27 +255,30 @@ pin_project! {
     where
         S: Service<Call>,
     {
-        Refused { error: Option<AdmissionError> },
-        Waiting {
-            turn: Turn,
-            #[pin]
-            sleep: Option<Sleep>,
-            since: Instant,
-            ahead: Option<(S, Call)>,
-        },
+        // Boxed, these two, so that the futures of calls that get in at once, which are moved about, are small.
+        Refused { error: Option<Box<AdmissionError>> },
+        Waiting { waiting: Box<Waiting<S>> },
         // The future goes before the place: the next call comes in when this one has left.
         Running {
             #[pin]
-            future: Oneshot<S, Call>,
+            future: Onward<S>,
             place: Place,
         },
         Done,
     }
 }
 
+/// A call in the queue.
+struct Waiting<S> {
+    turn: Turn,
+    sleep: Option<Pin<Box<Sleep>>>,
+    since: Instant,
+    ahead: Option<(S, Call)>,
+}
+
 impl<S> Future for ResponseFuture<S>
 where
-    S: Service<Call>,
+    S: Service<Call> + Clone,
     S::Error: Into<CallError>,
 {
     type Output = Result<S::Response, CallError>;
@@ -286,20 +288,23 @@ where
         loop {
             match state.as_mut().project() {
                 StateProj::Refused { error } => {
-                    return Poll::Ready(Err(error.take().expect("polled after it was done").into()));
+                    return Poll::Ready(Err((*error.take().expect("polled after it was done")).into()));
                 }
-                StateProj::Waiting { turn, sleep, since, ahead } => match turn.acquire.as_mut().poll(cx) {
+                StateProj::Waiting { waiting } => match waiting.turn.acquire.as_mut().poll(cx) {
                     Poll::Ready(Ok(permit)) => {
-                        let place = Place::new(turn.gate.clone(), permit);
-                        let (inner, call) = ahead.take().expect("left only here, for another state");
-                        state.set(State::Running { future: Oneshot::new(inner, call), place });
+                        permit.forget();
+                        let place = Place::new(waiting.turn.gate.clone());
+                        let (mut inner, call) =
+                            waiting.ahead.take().expect("left only here, for another state");
+                        state.set(State::Running { future: onward(&mut inner, call), place });
                     }
                     Poll::Ready(Err(closed)) => return Poll::Ready(Err(CallError::defect(closed))),
                     Poll::Pending => {
-                        ready!(poll_deadline(sleep, cx));
-                        let plugin = ahead.take().map(|(_, call)| call.plugin).unwrap_or_default();
+                        ready!(poll_deadline(waiting.sleep.as_mut(), cx));
+                        let plugin = waiting.ahead.as_ref().map(|(_, call)| call.plugin.to_string());
+                        let plugin = plugin.unwrap_or_default();
                         let waited = Duration::from_millis(
-                            u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX),
+                            u64::try_from(waiting.since.elapsed().as_millis()).unwrap_or(u64::MAX),
                         );
                         state.set(State::Done);
                         return Poll::Ready(Err(AdmissionError::NoPlace { plugin, waited }.into()));
@@ -319,9 +324,9 @@ where
 
 /// Ready once the deadline has passed, by the clock and not only by this timer: the deadline layer above sleeps
 /// until the same instant, and whichever timer fires first, this layer has to notice.
-fn poll_deadline(sleep: Pin<&mut Option<Sleep>>, cx: &mut Context<'_>) -> Poll<()> {
-    let Some(sleep) = sleep.as_pin_mut() else { return Poll::Pending };
-    if Instant::now() >= sleep.deadline() { Poll::Ready(()) } else { sleep.poll(cx) }
+fn poll_deadline(sleep: Option<&mut Pin<Box<Sleep>>>, cx: &mut Context<'_>) -> Poll<()> {
+    let Some(sleep) = sleep else { return Poll::Pending };
+    if Instant::now() >= sleep.deadline() { Poll::Ready(()) } else { sleep.as_mut().poll(cx) }
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@
 //! its state.
 
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -20,12 +21,12 @@ use std::time::Duration;
 use pin_project_lite::pin_project;
 use tokio::sync::watch;
 use tokio::time::Instant;
-use tower::util::Oneshot;
 use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::call::Call;
 use crate::error::CallError;
+use crate::onward::{Onward, onward};
 use crate::reason;
 use crate::text::Quoted;
 
@@ -121,7 +122,9 @@ impl BreakerLayer {
     #[must_use]
     pub fn new(settings: BreakerSettings) -> Self {
         let (state, _) = watch::channel(BreakerState::Closed);
-        Self { shared: Arc::new(Shared { machine: Mutex::new(Machine::new(settings)), state }) }
+        let machine = Machine::new(settings);
+        let calm = AtomicU64::new(calm_of(&machine));
+        Self { shared: Arc::new(Shared { machine: Mutex::new(machine), state, calm }) }
     }
 
     /// A handle that reads, watches and resets it.
@@ -168,6 +171,16 @@ impl BreakerGauge {
 struct Shared {
     machine: Mutex<Machine>,
     state: watch::Sender<BreakerState>,
+    /// The machine's epoch while it is calm, else [`NOT_CALM`]. Changes under the machine's lock and is read without: a calm
+    /// breaker, which is nearly every one, lets calls in and out without a lock and without a look at the clock.
+    calm: AtomicU64,
+}
+
+/// No epoch: they count from 0, one for each change of state.
+const NOT_CALM: u64 = u64::MAX;
+
+fn calm_of(machine: &Machine) -> u64 {
+    machine.calm().unwrap_or(NOT_CALM)
 }
 
 impl Shared {
@@ -175,11 +188,30 @@ impl Shared {
     fn change<T>(&self, step: impl FnOnce(&mut Machine) -> T) -> T {
         // The machine's steps do not panic; should one, its state is still a valid one.
         let mut machine = self.machine.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = machine.state();
         let result = step(&mut machine);
         let state = machine.state();
+        self.calm.store(calm_of(&machine), Ordering::Release);
         // Told under the lock, so that watchers see the changes in their order.
-        self.state.send_if_modified(|seen| std::mem::replace(seen, state) != state);
+        if state != before {
+            self.state.send_replace(state);
+        }
         result
+    }
+
+    fn admit(&self) -> Result<Admitted, Duration> {
+        match self.calm.load(Ordering::Acquire) {
+            NOT_CALM => self.change(|machine| machine.admit(Instant::now())),
+            epoch => Ok(Admitted::calmly(epoch)),
+        }
+    }
+
+    fn settle(&self, call: Admitted, verdict: Verdict, now: impl FnOnce() -> Instant) {
+        // There is nothing to forgive, or nothing was learned.
+        let calm = verdict != Verdict::Fault && self.calm.load(Ordering::Acquire) != NOT_CALM;
+        if !calm {
+            self.change(|machine| machine.settle(call, verdict, now()));
+        }
     }
 }
 
@@ -205,8 +237,7 @@ where
     }
 
     fn call(&mut self, call: Call) -> Self::Future {
-        let admitted = self.shared.change(|machine| machine.admit(Instant::now()));
-        match admitted {
+        match self.shared.admit() {
             Ok(admitted) => ResponseFuture {
                 ticket: Some(Ticket {
                     shared: self.shared.clone(),
@@ -215,17 +246,17 @@ where
                     in_a_hurry: call.timeout.is_some(),
                     verdict: None,
                 }),
-                future: Some(Oneshot::new(self.inner.clone(), call)),
+                future: Some(onward(&mut self.inner, call)),
                 refused: None,
             },
             Err(retry_in) => {
-                let plugin = call.plugin;
+                let plugin = call.plugin.to_string();
                 let error = if retry_in.is_zero() {
                     BreakerError::Probing { plugin }
                 } else {
                     BreakerError::Open { plugin, retry_in: whole_millis(retry_in) }
                 };
-                ResponseFuture { future: None, ticket: None, refused: Some(error) }
+                ResponseFuture { future: None, ticket: None, refused: Some(Box::new(error)) }
             }
         }
     }
@@ -248,12 +279,11 @@ struct Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        let now = Instant::now();
-        let verdict = self.verdict.unwrap_or(match self.deadline {
-            Some(deadline) if now >= deadline && !self.in_a_hurry => Verdict::Fault,
+        let verdict = self.verdict.unwrap_or_else(|| match self.deadline {
+            Some(deadline) if !self.in_a_hurry && Instant::now() >= deadline => Verdict::Fault,
             _ => Verdict::Unknown,
         });
-        self.shared.change(|machine| machine.settle(self.admitted, verdict, now));
+        self.shared.settle(self.admitted, verdict, Instant::now);
     }
 }
 
@@ -280,10 +310,10 @@ pin_project! {
         S: Service<Call>,
     {
         #[pin]
-        future: Option<Oneshot<S, Call>>,
+        future: Option<Onward<S>>,
         // After the future: the call is over before it is judged.
         ticket: Option<Ticket>,
-        refused: Option<BreakerError>,
+        refused: Option<Box<BreakerError>>,
     }
 }
 
@@ -297,7 +327,7 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         let Some(future) = this.future.as_mut().as_pin_mut() else {
-            return Poll::Ready(Err(this.refused.take().expect("polled after it was done").into()));
+            return Poll::Ready(Err((*this.refused.take().expect("polled after it was done")).into()));
         };
         let answer = ready!(future.poll(cx)).map_err(Into::into);
         if let Some(mut ticket) = this.ticket.take() {

@@ -100,19 +100,20 @@ impl<T: ?Sized> fmt::Debug for Handed<T> {
 /// One call on its way to a plugin.
 ///
 /// A call is made by the door with the caller's values; `resolve` fills what only the host may fill
-/// (`declared_name`, injected context arguments, `credentials`), `deadline` fills `deadline`.
+/// (`declared_name`, injected context arguments, `credentials`), `deadline` fills `deadline`. The names that several layers
+/// keep until there is an answer are shared, so that keeping one copies nothing.
 #[derive(Clone, PartialEq)]
 pub struct Call {
     /// Identifies the call in logs, on the wire and in the answer, which must carry the same id.
-    pub id: String,
+    pub id: Arc<str>,
     /// The configured name of the plugin, by which calls are routed.
-    pub plugin: String,
+    pub plugin: Arc<str>,
     /// The action to run.
     pub action: String,
     /// Who the caller is to the stores of the guard: what was kept for one scope no other one reads, and taint does not
     /// reach from one into another. Decided by the door, for instance from uid and session; callers that may see each
     /// other's answers may share one.
-    pub scope: String,
+    pub scope: Arc<str>,
     /// The plugins whose recent answers the arguments carry a piece of, sorted. Set by `taint`.
     pub tainted_by: Vec<String>,
     /// The caller's arguments; after `resolve` also the injected ones.
@@ -146,8 +147,8 @@ impl Call {
     /// A call with nothing but the caller's own values, accepted now.
     #[must_use]
     pub fn new(
-        id: impl Into<String>,
-        plugin: impl Into<String>,
+        id: impl Into<Arc<str>>,
+        plugin: impl Into<Arc<str>>,
         action: impl Into<String>,
         origin: Origin,
     ) -> Self {
@@ -155,7 +156,7 @@ impl Call {
             id: id.into(),
             plugin: plugin.into(),
             action: action.into(),
-            scope: String::new(),
+            scope: Arc::default(),
             tainted_by: Vec::new(),
             args: BTreeMap::new(),
             origin,

@@ -8,7 +8,6 @@
 //! is given the same text and kept as the cause.
 
 use std::collections::BTreeMap;
-use std::mem::take;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -16,12 +15,12 @@ use std::time::Duration;
 
 use pin_project_lite::pin_project;
 use tokio::time::{Instant, Sleep, sleep_until};
-use tower::util::Oneshot;
 use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::call::Call;
 use crate::error::CallError;
+use crate::onward::{Onward, onward};
 use crate::reason;
 use crate::text::Quoted;
 
@@ -128,8 +127,8 @@ where
         call.deadline = Some(deadline);
         let plugin = call.plugin.clone();
         // Without any time left there is no call to make.
-        let future = (deadline > Instant::now()).then(|| Oneshot::new(self.inner.clone(), call));
-        ResponseFuture { future, sleep: sleep_until(deadline), plugin, timeout }
+        let future = (deadline > Instant::now()).then(|| onward(&mut self.inner, call));
+        ResponseFuture { future, deadline, sleep: None, plugin, timeout }
     }
 }
 
@@ -140,10 +139,12 @@ pin_project! {
         S: Service<Call>,
     {
         #[pin]
-        future: Option<Oneshot<S, Call>>,
+        future: Option<Onward<S>>,
+        deadline: Instant,
+        // Made when there is something to wait for: what is answered or refused at once needs no timer.
         #[pin]
-        sleep: Sleep,
-        plugin: String,
+        sleep: Option<Sleep>,
+        plugin: Arc<str>,
         timeout: Duration,
     }
 }
@@ -167,15 +168,20 @@ where
                 if error.reason() != reason::TIMED_OUT {
                     return error;
                 }
-                CallError::from(DeadlineError { plugin: take(this.plugin), timeout: *this.timeout })
+                CallError::from(DeadlineError { plugin: this.plugin.to_string(), timeout: *this.timeout })
                     .with_retryable(error.outcome().is_retryable())
                     .caused_by(error)
             }));
         }
-        ready!(this.sleep.poll(cx));
+        if this.sleep.is_none() {
+            this.sleep.set(Some(sleep_until(*this.deadline)));
+        }
+        if let Some(sleep) = this.sleep.as_mut().as_pin_mut() {
+            ready!(sleep.poll(cx));
+        }
         // Cancels on the wire now, not when the caller gets round to dropping us.
         this.future.set(None);
-        let error = DeadlineError { plugin: take(this.plugin), timeout: *this.timeout };
+        let error = DeadlineError { plugin: this.plugin.to_string(), timeout: *this.timeout };
         Poll::Ready(Err(error.into()))
     }
 }

@@ -21,7 +21,7 @@
 //!
 //! There is no shortcut for text that looks wrapped already: it is text like any other.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::ops::Deref;
 
 use crate::body::{Body, PartRef};
@@ -148,13 +148,14 @@ fn wrap_with(
 ) -> Wrapped {
     let shown = Shown::of(answer);
     let nonce = (mode != EnvelopeMode::Plain).then(|| Nonce::not_in(|| shown.texts(), random));
-    let mut block = Block { out: String::with_capacity(shown.capacity()), mode, nonce };
+    let mut block = Block { out: String::with_capacity(shown.capacity(mode)), mode, nonce };
     block.open(NAME);
     if block.nonce.is_some() {
         let bytes = shown.texts().map(Body::plugin_bytes).sum::<usize>();
         block.attribute("plugin", subject.plugin);
         block.attribute("call", subject.call_id);
-        block.attribute("bytes", &bytes.to_string());
+        // Writing to a String does not fail, and a number is a word.
+        let _ = write!(block.out, " bytes={bytes}");
         block.attribute("truncated", if answer.report.truncated() { "yes" } else { "no" });
     }
     block.out.push_str("]\n");
@@ -204,12 +205,18 @@ impl<'a> Shown<'a> {
         texts.into_iter().flatten()
     }
 
-    /// Enough for every mode with lines that are not too short.
-    fn capacity(&self) -> usize {
-        /// Two pairs of delimiters with all their attributes.
+    /// Enough, in the mode that marks lines for lines that are not too short.
+    fn capacity(&self, mode: EnvelopeMode) -> usize {
+        /// Two pairs of bare delimiters.
+        const BARE: usize = 64;
+        /// The same with all their attributes.
         const ENVELOPE: usize = 400;
         let bytes: usize = self.texts().map(|body| body.whole().len()).sum();
-        bytes + bytes / 16 + ENVELOPE
+        match mode {
+            EnvelopeMode::Plain => bytes + BARE,
+            EnvelopeMode::Nonce => bytes + ENVELOPE,
+            EnvelopeMode::Quoted => bytes + bytes / 16 + ENVELOPE,
+        }
     }
 }
 

@@ -186,7 +186,8 @@ impl Stopwatch {
 
     /// The same for what the stack stands around.
     pub fn service<S>(&self, step: Step, inner: S) -> Timed<S> {
-        Timed { inner, step, watch: self.clone() }
+        // Where nothing is asked of it, it is not handed out: a stack that is cloned clones it for each layer.
+        Timed { inner, step, watch: (step == Step::Trace).then(|| self.clone()) }
     }
 
     fn account(&self, laps: &Laps) {
@@ -223,7 +224,8 @@ impl<S, L: Layer<S>> Layer<S> for TimedLayer<L> {
 pub struct Timed<S> {
     inner: S,
     step: Step,
-    watch: Stopwatch,
+    /// With the outermost alone, which decides whether a call is measured, and adds up.
+    watch: Option<Stopwatch>,
 }
 
 impl<S: Service<Call>> Service<Call> for Timed<S> {
@@ -236,15 +238,14 @@ impl<S: Service<Call>> Service<Call> for Timed<S> {
     }
 
     fn call(&mut self, mut call: Call) -> Self::Future {
-        let begins = self.step == Step::Trace && self.watch.takes();
-        if begins {
+        let watch = self.watch.as_ref().filter(|watch| watch.takes()).cloned();
+        if watch.is_some() {
             call.laps = Some(Handed::new(Arc::new(Laps::new())));
         }
         let laps = call.laps.clone();
         if let Some(laps) = &laps {
             laps.down(self.step);
         }
-        let watch = begins.then(|| self.watch.clone());
         TimedFuture { future: self.inner.call(call), laps, step: self.step, watch }
     }
 }
@@ -256,7 +257,6 @@ pin_project! {
         future: F,
         laps: Option<Handed<Laps>>,
         step: Step,
-        // With the outermost alone, which adds up.
         watch: Option<Stopwatch>,
     }
 }

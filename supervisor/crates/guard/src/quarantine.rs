@@ -16,20 +16,22 @@
 //! The layer stands beside the breaker, below rescue. What is already under way is still delivered, as inert as ever.
 
 use std::num::NonZeroU32;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use futures_util::future::{Either, Ready, ready};
 use metrics::{Counter, Gauge};
+use pin_project_lite::pin_project;
 use tokio::sync::watch;
 use tokio::time::Instant;
-use tower::util::Oneshot;
 use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::call::Call;
 use crate::error::CallError;
+use crate::onward::{Onward, onward};
 use crate::reason;
 use crate::report::Report;
 use crate::text::Quoted;
@@ -98,6 +100,8 @@ struct Shared {
     threshold: Option<NonZeroU32>,
     window: Mutex<Window>,
     state: watch::Sender<Option<Quarantined>>,
+    /// Whether there is something in `state`. Each call asks that, and a lock of all calls is a dear way to ask.
+    apart: AtomicBool,
     times: Counter,
     now: Gauge,
 }
@@ -110,6 +114,7 @@ impl Quarantine {
             threshold: settings.threshold,
             window: Mutex::new(Window::new(settings.window)),
             state: watch::Sender::new(None),
+            apart: AtomicBool::new(false),
             times: metrics::counter!("talon_guard_quarantines_total", "plugin" => plugin.to_owned()),
             now: metrics::gauge!("talon_guard_quarantined", "plugin" => plugin.to_owned()),
         };
@@ -124,7 +129,7 @@ impl Quarantine {
     /// Whether the plugin gets no calls.
     #[must_use]
     pub fn is_quarantined(&self) -> bool {
-        self.shared.state.borrow().is_some()
+        self.shared.apart.load(Ordering::Acquire)
     }
 
     /// Follows it: each time it begins there is one change to `Some`, each time it is lifted one to `None`.
@@ -137,6 +142,7 @@ impl Quarantine {
     pub fn lift(&self) -> bool {
         let mut window = self.shared.window.lock().unwrap_or_else(PoisonError::into_inner);
         window.clear();
+        self.shared.apart.store(false, Ordering::Release);
         let lifted = self.shared.state.send_if_modified(|state| state.take().is_some());
         self.shared.now.set(0.0);
         lifted
@@ -147,6 +153,7 @@ impl Quarantine {
     pub fn impose(&self, neutralised: u32) {
         // In the order in which lifting and counting are seen.
         let _window = self.shared.window.lock().unwrap_or_else(PoisonError::into_inner);
+        self.shared.apart.store(true, Ordering::Release);
         self.shared.state.send_if_modified(|state| {
             let begins = state.is_none();
             state.get_or_insert_with(|| Quarantined { neutralised, since: Instant::now() });
@@ -175,6 +182,7 @@ impl Quarantine {
         if neutralised < threshold.get() {
             return;
         }
+        self.shared.apart.store(true, Ordering::Release);
         // Told under the lock, so that lifting and quarantining are seen in their order.
         let begins = self.shared.state.send_if_modified(|state| {
             let begins = state.is_none();
@@ -222,7 +230,7 @@ where
 {
     type Response = S::Response;
     type Error = CallError;
-    type Future = Either<Oneshot<S, Call>, Ready<Result<S::Response, CallError>>>;
+    type Future = ResponseFuture<S>;
 
     /// Always ready: a quarantined plugin's calls wait for nothing.
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), CallError>> {
@@ -231,9 +239,37 @@ where
 
     fn call(&mut self, call: Call) -> Self::Future {
         if self.quarantine.is_quarantined() {
-            return Either::Right(ready(Err(QuarantineError { plugin: call.plugin }.into())));
+            return ResponseFuture { future: None, refused: Some(call.plugin) };
         }
-        Either::Left(Oneshot::new(self.inner.clone(), call))
+        ResponseFuture { future: Some(onward(&mut self.inner, call)), refused: None }
+    }
+}
+
+pin_project! {
+    /// The answer to one call, or a refusal.
+    pub struct ResponseFuture<S>
+    where
+        S: Service<Call>,
+    {
+        #[pin]
+        future: Option<Onward<S>>,
+        refused: Option<Arc<str>>,
+    }
+}
+
+impl<S> Future for ResponseFuture<S>
+where
+    S: Service<Call, Error = CallError>,
+{
+    type Output = Result<S::Response, CallError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        if let Some(future) = this.future.as_mut().as_pin_mut() {
+            return future.poll(cx);
+        }
+        let plugin = this.refused.take().expect("polled after it was done").to_string();
+        Poll::Ready(Err(QuarantineError { plugin }.into()))
     }
 }
 

@@ -50,8 +50,14 @@ impl Report {
 
     /// Takes over what was counted and noticed.
     pub(crate) fn note(&mut self, tally: &Tally, flags: Flags) {
-        self.neutralised = tally.families().collect();
         self.kinds.clear();
+        self.neutralised.clear();
+        // The rule, and the only case in which nothing here takes memory.
+        if *tally == Tally::default() && flags.is_empty() {
+            self.flags.clear();
+            return;
+        }
+        self.neutralised.extend(tally.families());
         for (family, kind, count) in tally.kinds() {
             *self.kinds.entry((family, kind)).or_default() += count;
         }

@@ -15,6 +15,7 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
@@ -24,6 +25,7 @@ use tower_service::Service;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::error::CallError;
+use crate::onward::{Onward, onward};
 use crate::text::prefix;
 
 /// How much of an error's chain one log line holds. A cause may quote a plugin; 4 KiB is a screenful.
@@ -76,7 +78,7 @@ where
         ResponseFuture {
             id: call.id.clone(),
             plugin: call.plugin.clone(),
-            future: tower::util::Oneshot::new(self.inner.clone(), call),
+            future: onward(&mut self.inner, call),
         }
     }
 }
@@ -88,9 +90,9 @@ pin_project! {
         S: Service<Call>,
     {
         #[pin]
-        future: tower::util::Oneshot<S, Call>,
-        id: String,
-        plugin: String,
+        future: Onward<S>,
+        id: Arc<str>,
+        plugin: Arc<str>,
     }
 }
 

@@ -32,12 +32,12 @@ use std::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
 use talon_proto::plugin::{Action, CredentialHeader};
-use tower::util::Oneshot;
 use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::call::{Call, Origin};
 use crate::error::CallError;
+use crate::onward::{Onward, onward};
 
 mod arguments;
 mod error;
@@ -163,7 +163,7 @@ impl<D: Directory> Rules<D> {
             return Err(ResolveError::unknown_plugin(call, &self.directory.names()));
         };
         if let Readiness::NotYet { reason, retryable } = target.ready {
-            return Err(ResolveError::NotAvailable { plugin: call.plugin.clone(), reason, retryable });
+            return Err(ResolveError::NotAvailable { plugin: call.plugin.to_string(), reason, retryable });
         }
         let Some(action) = target.actions.get(&call.action) else {
             return Err(ResolveError::unknown_action(call, &target.actions));
@@ -226,8 +226,8 @@ where
 
     fn call(&mut self, mut call: Call) -> Self::Future {
         match self.rules.apply(&mut call) {
-            Ok(()) => ResponseFuture { future: Some(Oneshot::new(self.inner.clone(), call)), refused: None },
-            Err(error) => ResponseFuture { future: None, refused: Some(error) },
+            Ok(()) => ResponseFuture { future: Some(onward(&mut self.inner, call)), refused: None },
+            Err(error) => ResponseFuture { future: None, refused: Some(Box::new(error)) },
         }
     }
 }
@@ -239,8 +239,8 @@ pin_project! {
         S: Service<Call>,
     {
         #[pin]
-        future: Option<Oneshot<S, Call>>,
-        refused: Option<ResolveError>,
+        future: Option<Onward<S>>,
+        refused: Option<Box<ResolveError>>,
     }
 }
 
@@ -255,7 +255,7 @@ where
         let mut this = self.project();
         match this.future.as_mut().as_pin_mut() {
             Some(future) => Poll::Ready(ready!(future.poll(cx)).map_err(Into::into)),
-            None => Poll::Ready(Err(this.refused.take().expect("polled after it was done").into())),
+            None => Poll::Ready(Err((*this.refused.take().expect("polled after it was done")).into())),
         }
     }
 }

@@ -16,6 +16,7 @@
 //! multiple leaves room for text that shrinks, such as runs of invisible characters.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
@@ -82,14 +83,14 @@ impl SanitizeLayer {
 impl<S> Layer<S> for SanitizeLayer {
     type Service = Sanitize<S>;
     fn layer(&self, inner: S) -> Sanitize<S> {
-        Sanitize { layer: self.clone(), inner }
+        Sanitize { layer: Arc::new(self.clone()), inner }
     }
 }
 
 /// Makes text inert: see the [module](self).
 #[derive(Debug, Clone)]
 pub struct Sanitize<S> {
-    layer: SanitizeLayer,
+    layer: Arc<SanitizeLayer>,
     inner: S,
 }
 
@@ -116,7 +117,7 @@ pin_project! {
     pub struct ResponseFuture<F> {
         #[pin]
         future: F,
-        layer: SanitizeLayer,
+        layer: Arc<SanitizeLayer>,
         provoked: bool,
     }
 }

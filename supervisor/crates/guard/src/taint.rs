@@ -24,10 +24,12 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
+use foldhash::quality::RandomState;
 use pin_project_lite::pin_project;
+use smallvec::SmallVec;
 use tower_layer::Layer;
 use tower_service::Service;
 
@@ -36,6 +38,7 @@ use crate::call::Call;
 use crate::wrap::Guarded;
 
 mod grams;
+mod kept;
 mod table;
 
 use grams::{GRAM, Grams, STRIDE};
@@ -60,6 +63,9 @@ pub const MAX_LOOKED_AT: usize = 1024 * 1024;
 /// How many pieces of its own a call may bring without their being held against the plugin that repeats them. A bound on
 /// memory: it suits arguments of 16 KiB, and what plugins repeat is their beginning.
 const MAX_OWN: usize = 16 * 1024;
+
+/// So many of them need no memory of their own: those of arguments of a line or so, as most are.
+const FEW: usize = 24;
 
 /// The bounds of a [`Taint`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,7 +96,7 @@ struct Shared {
 
 #[derive(Default)]
 struct Scopes {
-    tables: HashMap<String, Scope>,
+    tables: HashMap<String, Scope, RandomState>,
     /// Counts uses, which tells who was used last.
     uses: u64,
 }
@@ -133,21 +139,24 @@ impl Taint {
     ) -> (Vec<String>, Own) {
         let mut own = Own::default();
         let mut sources = Vec::new();
-        let table = table.map(|table| table.lock().unwrap_or_else(PoisonError::into_inner));
         let mut budget = MAX_LOOKED_AT;
         for value in args {
             let value = crate::text::prefix(value, budget);
             budget -= value.len();
             own.reserve(value.len());
-            self.shared.grams.of_every_position(value, |gram| {
-                own.add(gram);
-                if let Some(table) = &table {
-                    table.sources_of(gram, &mut sources);
+            self.shared.grams.of_every_position(value, |grams| {
+                let table = table.map(lock);
+                for gram in grams {
+                    own.add(gram);
+                    if let Some(table) = &table {
+                        table.sources_of(gram, &mut sources);
+                    }
                 }
             });
         }
-        let names = sources.iter().filter_map(|source| Some(table.as_ref()?.name(*source).to_owned()));
-        (sorted(names.collect()), own.sorted())
+        let names = sources.iter().filter_map(|source| Some(lock(table?).name(*source).to_owned()));
+        own.grams.sort_unstable();
+        (sorted(names.collect()), own)
     }
 
     /// Remembers what a plugin said, except for what the call had brought.
@@ -159,16 +168,17 @@ impl Taint {
         texts: impl Iterator<Item = &'a str>,
         own: &Own,
     ) {
+        let own = own.seen();
         for text in texts.filter(|text| text.len() >= GRAM) {
             // Not before there is something to remember: a scope whose answers are short costs nothing.
             if table.is_none() {
                 table = self.table(scope, true);
             }
             let Some(table) = &table else { return };
-            let mut table = table.lock().unwrap_or_else(PoisonError::into_inner);
-            let source = table.source(plugin);
-            self.shared.grams.of_every_stride(text, |gram| {
-                if !own.has(gram) {
+            self.shared.grams.of_every_stride(text, |grams| {
+                let mut table = lock(table);
+                let source = table.source(plugin);
+                for gram in grams.filter(|gram| !own.has(*gram)) {
                     table.insert(gram, source);
                 }
             });
@@ -197,6 +207,11 @@ impl Taint {
     }
 }
 
+/// A panic elsewhere leaves a valid table.
+fn lock(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
+    table.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn sorted(mut names: Vec<String>) -> Vec<String> {
     names.sort_unstable();
     names.dedup();
@@ -206,15 +221,10 @@ fn sorted(mut names: Vec<String>) -> Vec<String> {
 /// The pieces that a call brought.
 #[derive(Debug, Default)]
 struct Own {
-    grams: Vec<u64>,
-    /// One bit for each gram, by its lowest bits. Nearly all grams of an answer are not the call's, and this tells so
-    /// without a search.
-    seen: [u64; Own::WORDS],
+    grams: SmallVec<[u64; FEW]>,
 }
 
 impl Own {
-    const WORDS: usize = 16;
-
     /// For the pieces of a text of this length.
     fn reserve(&mut self, bytes: usize) {
         self.grams.reserve((bytes + 1).saturating_sub(GRAM).min(MAX_OWN));
@@ -223,21 +233,37 @@ impl Own {
     fn add(&mut self, gram: u64) {
         if self.grams.len() < MAX_OWN {
             self.grams.push(gram);
-            self.seen[Self::word(gram)] |= Self::bit(gram);
         }
     }
 
-    fn sorted(mut self) -> Self {
-        self.grams.sort_unstable();
-        self
+    /// For looking many of them up.
+    fn seen(&self) -> Seen<'_> {
+        let mut bits = [0; WORDS];
+        for &gram in &self.grams {
+            bits[Seen::word(gram)] |= Seen::bit(gram);
+        }
+        Seen { grams: &self.grams, bits }
     }
+}
 
+/// The pieces that a call brought, sorted.
+struct Seen<'o> {
+    grams: &'o [u64],
+    /// One bit for each gram, by its lowest bits. Nearly all grams of an answer are not the call's, and this tells so
+    /// without a search.
+    bits: [u64; WORDS],
+}
+
+/// How many words have room for the bits of [`Seen`]: few enough to be made for each answer.
+const WORDS: usize = 16;
+
+impl Seen<'_> {
     fn has(&self, gram: u64) -> bool {
-        self.seen[Self::word(gram)] & Self::bit(gram) != 0 && self.grams.binary_search(&gram).is_ok()
+        self.bits[Self::word(gram)] & Self::bit(gram) != 0 && self.grams.binary_search(&gram).is_ok()
     }
 
     fn word(gram: u64) -> usize {
-        (gram >> 6) as usize % Self::WORDS
+        (gram >> 6) as usize % WORDS
     }
 
     fn bit(gram: u64) -> u64 {
@@ -313,8 +339,8 @@ pin_project! {
 /// What is done once there is an answer.
 struct After {
     taint: Taint,
-    scope: String,
-    plugin: String,
+    scope: Arc<str>,
+    plugin: Arc<str>,
     /// That of the scope, if it had one when the call came.
     table: Option<Arc<Mutex<Table>>>,
     tainted_by: Vec<String>,

@@ -12,6 +12,7 @@
 //! string that says so. A program that expects an object sees at once that this is none.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
@@ -123,14 +124,14 @@ fn notice(left_out: usize, more: &str) -> String {
 impl<S> Layer<S> for TruncateLayer {
     type Service = Truncate<S>;
     fn layer(&self, inner: S) -> Truncate<S> {
-        Truncate { layer: self.clone(), inner }
+        Truncate { limits: Arc::new(self.clone()), inner }
     }
 }
 
 /// Limits sizes: see the [module](self).
 #[derive(Debug, Clone)]
 pub struct Truncate<S> {
-    layer: TruncateLayer,
+    limits: Arc<TruncateLayer>,
     inner: S,
 }
 
@@ -147,11 +148,11 @@ where
     }
 
     fn call(&mut self, call: Call) -> Self::Future {
-        let (scope, plugin) = match self.layer.oversize {
-            Oversize::Paged(_) => (call.scope.clone(), call.plugin.clone()),
-            Oversize::Cut | Oversize::Excerpt => Default::default(),
+        let keeper = match self.limits.oversize {
+            Oversize::Paged(_) => Some((call.scope.clone(), call.plugin.clone())),
+            Oversize::Cut | Oversize::Excerpt => None,
         };
-        ResponseFuture { future: self.inner.call(call), layer: self.layer.clone(), scope, plugin }
+        ResponseFuture { future: self.inner.call(call), limits: self.limits.clone(), keeper }
     }
 }
 
@@ -160,9 +161,9 @@ pin_project! {
     pub struct ResponseFuture<F> {
         #[pin]
         future: F,
-        layer: TruncateLayer,
-        scope: String,
-        plugin: String,
+        limits: Arc<TruncateLayer>,
+        // Scope and plugin, where a text may be kept for reading on.
+        keeper: Option<(Arc<str>, Arc<str>)>,
     }
 }
 
@@ -175,7 +176,8 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let mut answer = ready!(this.future.poll(cx))?;
-        this.layer.apply(&mut answer, this.scope, this.plugin);
+        let (scope, plugin) = this.keeper.as_ref().map_or(("", ""), |(scope, plugin)| (&**scope, &**plugin));
+        this.limits.apply(&mut answer, scope, plugin);
         Poll::Ready(Ok(answer))
     }
 }

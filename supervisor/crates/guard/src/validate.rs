@@ -12,12 +12,15 @@
 //! | unknown fields | dropped |
 //! | a field sent twice | the last one counts, as protobuf has it |
 //!
-//! The digest of the message is taken here, once, from the bytes; and here the message is kept for an operator, valid or
-//! not, if the host has a [`RawStore`] for that.
+//! The digest of the message is taken here, of the bytes as they came ([`Digest::of_message`]); and here the message is kept
+//! for an operator, valid or not, if the host has a [`RawStore`] for that.
 //!
 //! Control characters and structured content that is no JSON are the sanitizer's business.
 
+use std::cell::Cell;
+use std::mem::take;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::SystemTime;
 
@@ -128,7 +131,7 @@ pin_project! {
     pub struct ResponseFuture<F> {
         #[pin]
         future: F,
-        call_id: String,
+        call_id: Arc<str>,
         keeper: Option<Keeper>,
     }
 }
@@ -137,7 +140,7 @@ pin_project! {
 #[derive(Debug)]
 struct Keeper {
     store: RawStore,
-    plugin: String,
+    plugin: Arc<str>,
     action: String,
 }
 
@@ -145,7 +148,7 @@ impl Keeper {
     fn keep(self, raw: &RawAnswer, digest: Digest, call_id: &str) {
         self.store.keep(RawMessage {
             call_id: call_id.to_owned(),
-            plugin: self.plugin,
+            plugin: self.plugin.to_string(),
             action: self.action,
             received: SystemTime::now(),
             digest,
@@ -164,18 +167,32 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let raw = ready!(this.future.poll(cx)).map_err(Into::into)?;
-        let digest = Digest::of(&raw.0);
+        let digest = Digest::of_message(raw.0.clone());
         if let Some(keeper) = this.keeper.take() {
-            keeper.keep(&raw, digest, this.call_id);
+            keeper.keep(&raw, digest.clone(), this.call_id);
         }
         Poll::Ready(accept(raw, digest, this.call_id).map_err(Into::into))
     }
 }
 
+thread_local! {
+    /// Empty, and where the next answer's id is decoded to. It is compared and nothing else, which needs no memory of its own.
+    static ID: Cell<String> = const { Cell::new(String::new()) };
+}
+
+/// Memory for a longer id is given back. By contract they have at most 128 characters.
+const MAX_KEPT_ID: usize = 512;
+
 fn accept(raw: RawAnswer, digest: Digest, call_id: &str) -> Result<Answer, ValidateError> {
-    let message = ToolResultResponse::decode(raw.0)?;
-    if message.call_id != call_id {
-        return Err(ValidateError::WrongCallId { expected: call_id.to_owned(), got: message.call_id });
+    let mut message = ToolResultResponse { call_id: ID.take(), ..Default::default() };
+    message.merge(raw.0)?;
+    let mut id = take(&mut message.call_id);
+    if id != call_id {
+        return Err(ValidateError::WrongCallId { expected: call_id.to_owned(), got: id });
+    }
+    if id.capacity() <= MAX_KEPT_ID {
+        id.clear();
+        ID.set(id);
     }
     let outcome = if message.error.is_empty() { Outcome::Ok } else { Outcome::ToolError };
     Ok(Answer {

@@ -33,6 +33,7 @@
 //! ```
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
@@ -182,8 +183,8 @@ where
     fn call(&mut self, call: Call) -> Self::Future {
         // Only an envelope with attributes names the call.
         let subject = match self.mode {
-            EnvelopeMode::Plain => Default::default(),
-            EnvelopeMode::Nonce | EnvelopeMode::Quoted => (call.plugin.clone(), call.id.clone()),
+            EnvelopeMode::Plain => None,
+            EnvelopeMode::Nonce | EnvelopeMode::Quoted => Some((call.plugin.clone(), call.id.clone())),
         };
         ResponseFuture { future: self.inner.call(call), mode: self.mode, subject }
     }
@@ -196,7 +197,7 @@ pin_project! {
         #[pin]
         future: F,
         mode: EnvelopeMode,
-        subject: (String, String),
+        subject: Option<(Arc<str>, Arc<str>)>,
     }
 }
 
@@ -209,7 +210,7 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let inner = ready!(this.future.poll(cx))?;
-        let (plugin, call_id) = &*this.subject;
+        let (plugin, call_id) = this.subject.as_ref().map_or(("", ""), |(plugin, id)| (&**plugin, &**id));
         Poll::Ready(Ok(Guarded::new(*this.mode, Subject { plugin, call_id }, inner)))
     }
 }

@@ -47,7 +47,7 @@ async fn runs_up_to_the_limit_then_queues_then_refuses() {
     assert!(second.is_woken());
     assert_pending!(second.poll());
     let (sent, reply) = assert_ready!(task::spawn(plugin.next_request()).poll()).expect("the second runs");
-    assert_eq!(sent.id, "2");
+    assert_eq!(&*sent.id, "2");
     assert_eq!((gauge.in_flight(), gauge.waiting()), (1, 0));
     reply.send_response(raw("2", "done"));
     assert_ready_ok!(second.poll());
@@ -87,7 +87,7 @@ async fn a_waiter_that_gives_up_frees_its_place_in_the_queue() {
     assert_ready_ok!(first.poll());
     assert!(third.is_woken());
     assert_pending!(third.poll());
-    assert_eq!(plugin.next_request().await.expect("the third runs").0.id, "3");
+    assert_eq!(&*plugin.next_request().await.expect("the third runs").0.id, "3");
 }
 
 #[tokio::test(start_paused = true)]
@@ -170,7 +170,7 @@ proptest! {
         concurrency in 1usize..4, queue in 0usize..5, steps in steps(),
     ) {
         // No deadline is set, so nothing here needs a clock.
-        type Running = Rc<RefCell<Vec<(String, oneshot::Sender<()>)>>>;
+        type Running = Rc<RefCell<Vec<(Arc<str>, oneshot::Sender<()>)>>>;
         let running: Running = Rc::default();
         let entered: Rc<RefCell<Vec<usize>>> = Rc::default();
         let layer = layer(concurrency, queue);
@@ -213,7 +213,7 @@ proptest! {
                         let n = n % live.len();
                         let (id, caller) = live.remove(n);
                         drop(caller);
-                        running.borrow_mut().retain(|(running, _)| *running != id.to_string());
+                        running.borrow_mut().retain(|(running, _)| **running != *id.to_string());
                     }
                 }
             }

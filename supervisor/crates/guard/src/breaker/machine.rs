@@ -42,6 +42,13 @@ pub(super) struct Admitted {
     probe: bool,
 }
 
+impl Admitted {
+    /// As [`Machine::admit`] does it while the machine is calm in this epoch.
+    pub(super) fn calmly(epoch: u64) -> Self {
+        Self { epoch, probe: false }
+    }
+}
+
 #[derive(Debug)]
 enum Phase {
     /// The faults in a row, oldest first, at most `failures` of them.
@@ -78,7 +85,7 @@ impl Machine {
             self.enter(Phase::HalfOpen { probing: false });
         }
         match &mut self.phase {
-            Phase::Closed { .. } => Ok(Admitted { epoch: self.epoch, probe: false }),
+            Phase::Closed { .. } => Ok(Admitted::calmly(self.epoch)),
             Phase::Open { until } => Err(until.saturating_duration_since(now)),
             Phase::HalfOpen { probing: true } => Err(Duration::ZERO),
             Phase::HalfOpen { probing } => {
@@ -116,6 +123,15 @@ impl Machine {
     /// Forgets all faults.
     pub(super) fn reset(&mut self) {
         self.enter(Phase::Closed { faults: VecDeque::new() });
+    }
+
+    /// The epoch, while it is closed and there is no fault to forget: then admitting a call and settling one that did not
+    /// fail change nothing.
+    pub(super) fn calm(&self) -> Option<u64> {
+        match &self.phase {
+            Phase::Closed { faults } if faults.is_empty() => Some(self.epoch),
+            _ => None,
+        }
     }
 
     pub(super) fn state(&self) -> BreakerState {

@@ -5,7 +5,7 @@ use crate::random::BITS;
 
 /// Random bits in hexadecimal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Nonce(String);
+pub(super) struct Nonce([u8; Nonce::LENGTH]);
 
 impl Nonce {
     /// How long it is, in characters.
@@ -20,15 +20,17 @@ impl Nonce {
         let mut draw = 0;
         loop {
             let bits = u128::from_be_bytes(random()).wrapping_add(draw);
-            let nonce = hex::encode(bits.to_be_bytes());
-            if !texts().any(|body| body.whole().contains(&nonce)) {
-                return Self(nonce);
+            let mut digits = [0; Self::LENGTH];
+            hex::encode_to_slice(bits.to_be_bytes(), &mut digits).expect("each byte has two digits");
+            let nonce = Self(digits);
+            if !texts().any(|body| body.whole().contains(nonce.as_str())) {
+                return nonce;
             }
             draw += 1;
         }
     }
 
     pub(super) fn as_str(&self) -> &str {
-        &self.0
+        str::from_utf8(&self.0).expect("digits are ASCII")
     }
 }

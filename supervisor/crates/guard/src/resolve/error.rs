@@ -108,30 +108,30 @@ impl ResolveError {
     pub(super) fn unknown_plugin(call: &Call, names: &[String]) -> Self {
         let may = |name: &&str| call.granted.as_ref().is_none_or(|granted| granted.covers_some(name));
         let others = Others::of(&call.plugin, names.iter().map(String::as_str).filter(may));
-        Self::UnknownPlugin { plugin: call.plugin.clone(), others }
+        Self::UnknownPlugin { plugin: call.plugin.to_string(), others }
     }
 
     pub(super) fn unknown_action(call: &Call, actions: &BTreeMap<String, Action>) -> Self {
         let may =
             |name: &&str| call.granted.as_ref().is_none_or(|granted| granted.covers(&call.plugin, name));
         Self::UnknownAction {
-            plugin: call.plugin.clone(),
+            plugin: call.plugin.to_string(),
             action: call.action.clone(),
             others: Others::of(&call.action, actions.keys().map(String::as_str).filter(may)),
         }
     }
 
     pub(super) fn not_granted(call: &Call) -> Self {
-        Self::NotGranted { plugin: call.plugin.clone(), action: call.action.clone() }
+        Self::NotGranted { plugin: call.plugin.to_string(), action: call.action.clone() }
     }
 
     pub(super) fn changed(call: &Call) -> Self {
-        Self::Changed { plugin: call.plugin.clone(), action: call.action.clone() }
+        Self::Changed { plugin: call.plugin.to_string(), action: call.action.clone() }
     }
 
     pub(super) fn bad_arguments(call: &Call, action: &Action, problems: Problems) -> Self {
         Self::BadArguments {
-            plugin: call.plugin.clone(),
+            plugin: call.plugin.to_string(),
             action: call.action.clone(),
             problems,
             signature: signature(action),

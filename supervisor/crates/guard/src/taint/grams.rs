@@ -1,8 +1,12 @@
 //! Takes fingerprints of text.
 
 use std::hash::{BuildHasher as _, Hasher as _};
+use std::iter::StepBy;
+use std::slice::Windows;
 
 use foldhash::quality::RandomState;
+
+use super::kept::Kept;
 
 /// How long the piece is that one fingerprint stands for, in normalised bytes. Shorter ones occur by chance: the words
 /// "the following files were" are 21 letters.
@@ -11,22 +15,6 @@ pub(super) const GRAM: usize = 24;
 /// At every how many-th position a fingerprint is remembered. Together with [`GRAM`] it makes the shortest piece that is
 /// certain to be found 32.
 pub(super) const STRIDE: usize = 9;
-
-/// What becomes of a byte of ASCII: its lower case, and in the upper half 1 if it counts at all.
-const KEPT: [u16; 256] = {
-    let mut table = [0; 256];
-    let mut byte = 0;
-    while byte < 128 {
-        if (byte as u8).is_ascii_alphanumeric() {
-            table[byte] = 0x100 | (byte as u8).to_ascii_lowercase() as u16;
-        }
-        byte += 1;
-    }
-    table
-};
-
-/// So many bytes are written without asking after each whether there is room.
-const CHUNK: usize = 8;
 
 /// Hashes pieces with a seed of its own, so that nobody can make up two that collide.
 pub(super) struct Grams {
@@ -38,22 +26,49 @@ impl Grams {
         Self { state: RandomState::default() }
     }
 
-    /// For what is looked up.
-    pub(super) fn of_every_position(&self, text: &str, found: impl FnMut(u64)) {
+    /// For what is looked up. Hands over the fingerprints of some text at a time, as the other one does, so that whoever
+    /// holds a lock meanwhile does not hold it for long.
+    pub(super) fn of_every_position(&self, text: &str, found: impl FnMut(Fingerprints<'_>)) {
         self.each(text, 1, found);
     }
 
     /// For what is remembered.
-    pub(super) fn of_every_stride(&self, text: &str, found: impl FnMut(u64)) {
+    pub(super) fn of_every_stride(&self, text: &str, found: impl FnMut(Fingerprints<'_>)) {
         self.each(text, STRIDE, found);
     }
 
-    fn each(&self, text: &str, stride: usize, mut found: impl FnMut(u64)) {
+    fn each(&self, text: &str, stride: usize, mut found: impl FnMut(Fingerprints<'_>)) {
         if text.len() < GRAM {
             return;
         }
-        for gram in normalised(text).windows(GRAM).step_by(stride) {
-            let (words, _) = gram.as_chunks::<8>();
+        let mut kept = Kept::new();
+        let mut rest = text;
+        while !rest.is_empty() {
+            rest = kept.fill(rest);
+            found(self.of(kept.bytes(), stride));
+            kept.forget_before(stride);
+        }
+    }
+
+    /// One for each piece that is there in full.
+    fn of<'k>(&'k self, kept: &'k [u8], stride: usize) -> Fingerprints<'k> {
+        Fingerprints { pieces: kept.windows(GRAM).step_by(stride), state: &self.state }
+    }
+}
+
+/// The fingerprints of some text.
+pub(super) struct Fingerprints<'k> {
+    pieces: StepBy<Windows<'k, u8>>,
+    state: &'k RandomState,
+}
+
+impl Iterator for Fingerprints<'_> {
+    type Item = u64;
+
+    #[inline]
+    fn next(&mut self) -> Option<u64> {
+        loop {
+            let (words, _) = self.pieces.next()?.as_chunks::<8>();
             let [a, b, c] = [words[0], words[1], words[2]].map(u64::from_le_bytes);
             // One thing over and over (zeros, dashes in words, filler) says nothing about where a text comes from.
             if a == b && b == c {
@@ -62,39 +77,9 @@ impl Grams {
             let mut hasher = self.state.build_hasher();
             hasher.write_u64(a);
             hasher.write_u128(u128::from(b) << 64 | u128::from(c));
-            found(hasher.finish());
+            return Some(hasher.finish());
         }
     }
-}
-
-/// Letters and digits alone, in lower case.
-fn normalised(text: &str) -> Vec<u8> {
-    if !text.is_ascii() {
-        let kept = text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase);
-        return kept.collect::<String>().into_bytes();
-    }
-    // Without a branch for each byte, because whether one counts is as good as random. All are written, and only those
-    // that count move the end on.
-    let mut out = vec![0; text.len() + CHUNK];
-    let mut end = 0;
-    let (chunks, rest) = text.as_bytes().as_chunks::<CHUNK>();
-    for chunk in chunks {
-        let place = out[end..].first_chunk_mut::<CHUNK>().expect("there is room for the rest and a chunk");
-        let mut kept = 0;
-        for byte in chunk {
-            let entry = KEPT[usize::from(*byte)];
-            place[kept % CHUNK] = entry as u8;
-            kept += usize::from(entry >> 8);
-        }
-        end += kept;
-    }
-    for byte in rest {
-        let entry = KEPT[usize::from(*byte)];
-        out[end] = entry as u8;
-        end += usize::from(entry >> 8);
-    }
-    out.truncate(end);
-    out
 }
 
 #[cfg(test)]
@@ -106,27 +91,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn case_space_and_punctuation_do_not_count() {
-        assert_eq!(normalised("He said: \"Go-on\",\n\tÄrger №1"), "hesaidgoonärger1".as_bytes());
-        assert_eq!(normalised("He said: \"Go-on\",\n\tA1"), b"hesaidgoona1");
-    }
-
-    #[test]
-    fn the_two_ways_of_normalising_agree() {
-        let ascii: String = (0..128u8).map(char::from).collect();
-        for length in 0..ascii.len() {
-            let text = &ascii[length..];
-            let slowly = normalised(&format!("{text}é"));
-            assert_eq!(normalised(text), slowly[..slowly.len() - 2]);
-        }
-        assert_eq!(normalised(&"x".repeat(100)), "x".repeat(100).as_bytes());
-    }
-
-    #[test]
     fn one_thing_over_and_over_has_no_fingerprint() {
         let grams = Grams::new();
         for text in ["0".repeat(100), "no ".repeat(100)] {
-            grams.of_every_position(&text, |_| panic!("{text}"));
+            grams.of_every_position(&text, |found| assert_eq!(found.count(), 0, "{text}"));
         }
     }
 
@@ -137,10 +105,41 @@ mod tests {
         ) {
             let grams = Grams::new();
             let mut kept = HashSet::new();
-            grams.of_every_stride(&format!("{before} {piece} {after}"), |gram| { kept.insert(gram); });
+            grams.of_every_stride(&format!("{before} {piece} {after}"), |grams| kept.extend(grams));
             let mut found = false;
-            grams.of_every_position(&format!("{around} {piece}"), |gram| found |= kept.contains(&gram));
+            grams.of_every_position(&format!("{around} {piece}"), |mut grams| {
+                found |= grams.any(|gram| kept.contains(&gram));
+            });
             prop_assert!(found);
+        }
+
+        #[test]
+        fn a_long_text_has_the_fingerprints_of_its_letters_and_digits(text in "[ -~äß\\u{130}—]{0,3000}") {
+            let grams = Grams::new();
+            let lower: String = text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+            let of = |text: &str, every: fn(&Grams, &str, &mut Vec<u64>)| {
+                let mut found = Vec::new();
+                every(&grams, text, &mut found);
+                found
+            };
+            // Nothing is in between, nothing has to be made lower, and there is one way to cut it into pieces.
+            let mut expected = Vec::new();
+            for piece in lower.as_bytes().windows(GRAM) {
+                expected.extend(grams.of(piece, 1));
+            }
+            let found = of(&text, |grams, text, found| {
+                grams.of_every_position(text, |some| found.extend(some));
+            });
+            prop_assert_eq!(&found, &expected);
+
+            let mut expected = Vec::new();
+            for piece in lower.as_bytes().windows(GRAM).step_by(STRIDE) {
+                expected.extend(grams.of(piece, 1));
+            }
+            let found = of(&text, |grams, text, found| {
+                grams.of_every_stride(text, |some| found.extend(some));
+            });
+            prop_assert_eq!(&found, &expected);
         }
     }
 }

@@ -49,6 +49,7 @@ impl Table {
         &self.sources[usize::from(source)]
     }
 
+    #[inline]
     pub(super) fn insert(&mut self, gram: u64, source: Source) {
         let entry = entry(gram, source);
         let mask = self.buckets.len() - 1;
@@ -69,6 +70,7 @@ impl Table {
     }
 
     /// Adds to `found` who said this, each once.
+    #[inline]
     pub(super) fn sources_of(&self, gram: u64, found: &mut Vec<Source>) {
         let fingerprint = entry(gram, 0);
         let bucket = &self.buckets[gram as usize & (self.buckets.len() - 1)];

@@ -29,7 +29,7 @@ async fn exchange(taint: &Taint, scope: &str, plugin: &str, arg: &str, answer: A
             TruncateLayer::new(1 << 16, sanitizer()).layer(SanitizeLayer::new(sanitizer()).layer(below)),
         ));
     let mut call = Call::new("1", plugin, "run", Origin::Model);
-    call.scope = scope.to_owned();
+    call.scope = scope.into();
     call.args.insert("text".to_owned(), arg.to_owned());
     let Ok(guarded) = stack.oneshot(call).await;
     let tainted_by = guarded.report().tainted_by.clone();

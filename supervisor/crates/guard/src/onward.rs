@@ -1,0 +1,166 @@
+//! Hands a call on to what is below.
+//!
+//! The layers from rescue down are always ready and wait for what is below them inside of the call. tower's `Oneshot` does
+//! that with a clone of everything below and with the call put aside until it is polled, in each of these layers anew. Here
+//! what is ready, which is the rule, is called at once, without either.
+
+use std::mem;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker, ready};
+
+use pin_project_lite::pin_project;
+use tower_service::Service;
+
+use crate::call::Call;
+
+/// Calls `inner` now if it is ready, else as soon as it is.
+pub(crate) fn onward<S>(inner: &mut S, call: Call) -> Onward<S>
+where
+    S: Service<Call> + Clone,
+{
+    // Nobody is to be woken yet: what is not ready is asked once more, by the future.
+    let state = match inner.poll_ready(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(Ok(())) => State::Called { future: inner.call(call) },
+        Poll::Ready(Err(error)) => State::Failed { error: Some(error) },
+        Poll::Pending => {
+            // The one that was asked goes along with the call, because it may stand in a queue by now; a clone stays.
+            let next = inner.clone();
+            let asked = mem::replace(inner, next);
+            State::Waiting { ahead: Some(Box::new((asked, call))) }
+        }
+    };
+    Onward { state }
+}
+
+pin_project! {
+    /// The answer to one call.
+    pub(crate) struct Onward<S>
+    where
+        S: Service<Call>,
+    {
+        #[pin]
+        state: State<S>,
+    }
+}
+
+pin_project! {
+    #[project = StateProj]
+    enum State<S>
+    where
+        S: Service<Call>,
+    {
+        // Boxed, so that the futures of calls that do not wait, which are moved about, are small.
+        Waiting { ahead: Option<Box<(S, Call)>> },
+        Called {
+            #[pin]
+            future: S::Future,
+        },
+        Failed { error: Option<S::Error> },
+        Done,
+    }
+}
+
+/// Only a future that is polled after its end meets this.
+const DONE: &str = "polled after it was done";
+
+impl<S: Service<Call>> Future for Onward<S> {
+    type Output = Result<S::Response, S::Error>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut state = self.project().state;
+        loop {
+            match state.as_mut().project() {
+                StateProj::Called { future } => {
+                    let answer = ready!(future.poll(cx));
+                    // What the call held on to is let go before anybody above judges how it went.
+                    state.set(State::Done);
+                    return Poll::Ready(answer);
+                }
+                StateProj::Waiting { ahead } => {
+                    if let Some((service, _)) = ahead.as_deref_mut() {
+                        ready!(service.poll_ready(cx))?;
+                    }
+                    let (mut service, call) = *ahead.take().expect(DONE);
+                    let future = service.call(call);
+                    state.set(State::Called { future });
+                }
+                StateProj::Failed { error } => return Poll::Ready(Err(error.take().expect(DONE))),
+                StateProj::Done => panic!("{DONE}"),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio_test::task::spawn;
+    use tokio_test::{assert_pending, assert_ready_ok};
+    use tower::limit::ConcurrencyLimit;
+    use tower::service_fn;
+
+    use super::*;
+    use crate::testing::call;
+
+    /// Counts how often it was cloned.
+    struct Counted<S>(S, Arc<AtomicUsize>);
+
+    impl<S: Clone> Clone for Counted<S> {
+        fn clone(&self) -> Self {
+            self.1.fetch_add(1, Ordering::Relaxed);
+            Self(self.0.clone(), Arc::clone(&self.1))
+        }
+    }
+
+    impl<S: Service<Call>> Service<Call> for Counted<S> {
+        type Response = S::Response;
+        type Error = S::Error;
+        type Future = S::Future;
+
+        fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+            self.0.poll_ready(cx)
+        }
+        fn call(&mut self, call: Call) -> S::Future {
+            self.0.call(call)
+        }
+    }
+
+    #[test]
+    fn what_is_ready_is_called_without_a_clone() {
+        let clones = Arc::new(AtomicUsize::new(0));
+        let echo = service_fn(|call: Call| std::future::ready(Ok::<_, Infallible>(call.id)));
+        let mut service = Counted(echo, Arc::clone(&clones));
+        for id in ["1", "2"] {
+            let answer = assert_ready_ok!(spawn(onward(&mut service, call(id))).poll());
+            assert_eq!(&*answer, id);
+        }
+        assert_eq!(clones.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn what_is_not_ready_is_waited_for_and_keeps_nobody_else_waiting() {
+        let until = service_fn(|call: Call| async move {
+            match &*call.id {
+                "never" => std::future::pending().await,
+                _ => Ok::<_, Infallible>(call.id),
+            }
+        });
+        // It hands out its one place when it is asked whether it is ready: a place that is promised to nobody who waits
+        // would be lost.
+        let mut service = ConcurrencyLimit::new(until, 1);
+        let mut running = spawn(onward(&mut service, call("never")));
+        assert_pending!(running.poll());
+        let mut second = spawn(onward(&mut service, call("2")));
+        let mut third = spawn(onward(&mut service, call("3")));
+        assert_pending!(second.poll());
+        assert_pending!(third.poll());
+        drop(running);
+        assert!(second.is_woken());
+        assert_eq!(&*assert_ready_ok!(second.poll()), "2");
+        drop(second);
+        assert_eq!(&*assert_ready_ok!(third.poll()), "3");
+    }
+}

@@ -1,0 +1,154 @@
+//! A whole stack behind one name, for a host that calls it out of many tasks.
+//!
+//! tower has each task clone the service that it calls, and a clone of a whole stack counts some twenty shared things up and
+//! down again and takes memory for itself. A call needs the service only until it has gone down the layers, which is before
+//! anything is waited for; so one clone, laid aside, serves call after call.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::sync::Mutex;
+
+use tower::util::BoxCloneSyncService;
+use tower_service::Service;
+
+use crate::call::Call;
+use crate::onward::onward;
+use crate::wrap::Guarded;
+
+type Layers = BoxCloneSyncService<Call, Guarded, Infallible>;
+
+/// All layers of a stack and what they stand around. Clones share the layers' state: one breaker, one queue.
+///
+/// ```
+/// use talon_guard::{Answer, Call, Guard, GuardSettings, Origin, Stack, TraceLayer};
+/// use tower::{ServiceBuilder, service_fn};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let guard = Guard::new(GuardSettings::default())?;
+/// let stack = Stack::new(
+///     ServiceBuilder::new()
+///         .layer(TraceLayer::new("greeter"))
+///         .layer(guard.wrap_layer())
+///         .layer(guard.truncate_layer())
+///         .layer(guard.sanitize_layer())
+///         .service(service_fn(|_: Call| std::future::ready(Ok(Answer::of_tool("hello".to_owned()))))),
+/// );
+/// let answer = stack.call(Call::new("c1", "greeter", "greet", Origin::Person)).await;
+/// assert_eq!(*answer.content(), "hello");
+/// # Ok(())
+/// # }
+/// ```
+pub struct Stack {
+    layers: Layers,
+    /// One that is not in use.
+    spare: Mutex<Option<Layers>>,
+}
+
+impl Stack {
+    /// A stack of these layers.
+    #[must_use]
+    pub fn new<S>(layers: S) -> Self
+    where
+        S: Service<Call, Response = Guarded, Error = Infallible, Future: Send + 'static>
+            + Clone
+            + Send
+            + Sync
+            + 'static,
+    {
+        Self::of(Layers::new(layers))
+    }
+
+    fn of(layers: Layers) -> Self {
+        Self { layers, spare: Mutex::new(None) }
+    }
+
+    /// Runs a call through all layers. Dropping the future gives the call up.
+    pub async fn call(&self, call: Call) -> Guarded {
+        let mut layers = self.take();
+        let answer = onward(&mut layers, call);
+        self.lay_aside(layers);
+        match answer.await {
+            Ok(answer) => answer,
+            Err(never) => match never {},
+        }
+    }
+
+    /// The spare one, or a clone if it is in use or somebody is just looking for it: nobody waits for this.
+    fn take(&self) -> Layers {
+        let spare = self.spare.try_lock().ok().and_then(|mut spare| spare.take());
+        spare.unwrap_or_else(|| self.layers.clone())
+    }
+
+    fn lay_aside(&self, layers: Layers) {
+        if let Ok(mut spare) = self.spare.try_lock() {
+            *spare = Some(layers);
+        }
+    }
+}
+
+impl Clone for Stack {
+    fn clone(&self) -> Self {
+        Self::of(self.layers.clone())
+    }
+}
+
+impl fmt::Debug for Stack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stack").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio_test::task::spawn;
+    use tokio_test::{assert_pending, assert_ready};
+    use tower::limit::ConcurrencyLimit;
+    use tower::{ServiceBuilder, service_fn};
+
+    use super::*;
+    use crate::answer::Answer;
+    use crate::guard::{Guard, GuardSettings};
+    use crate::testing::call;
+
+    fn stack(places: usize) -> Stack {
+        let guard = Guard::new(GuardSettings::default()).expect("there is no pattern");
+        let plugin = service_fn(|call: Call| async move {
+            match &*call.id {
+                "never" => std::future::pending().await,
+                id => Ok(Answer::of_tool(id.to_owned())),
+            }
+        });
+        let layers = ServiceBuilder::new()
+            .layer(guard.wrap_layer())
+            .layer(guard.truncate_layer())
+            .layer(guard.sanitize_layer())
+            .service(ConcurrencyLimit::new(plugin, places));
+        Stack::new(layers)
+    }
+
+    #[test]
+    fn calls_run_beside_each_other() {
+        let stack = stack(2);
+        let mut first = spawn(stack.call(call("never")));
+        assert_pending!(first.poll());
+        for id in ["2", "3"] {
+            assert_eq!(*assert_ready!(spawn(stack.call(call(id))).poll()).content(), *id);
+        }
+    }
+
+    #[test]
+    fn one_that_is_not_ready_is_not_laid_aside_half_asked() {
+        let stack = stack(1);
+        let mut running = spawn(stack.call(call("never")));
+        assert_pending!(running.poll());
+        let mut waiting = [spawn(stack.call(call("2"))), spawn(stack.call(call("3")))];
+        for call in &mut waiting {
+            assert_pending!(call.poll());
+        }
+        drop(running);
+        for (mut call, id) in waiting.into_iter().zip(["2", "3"]) {
+            assert_eq!(*assert_ready!(call.poll()).content(), *id);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! How often a clean call asks the allocator for memory. Allocations are exact, whatever else the machine does, so this is
+//! the one part of the guard's speed that a test can hold; the rest is in `benches/`.
+
+use allocation_counter::measure;
+
+#[expect(dead_code, reason = "the benches measure more than is held here")]
+#[path = "../benches/stack/fixture.rs"]
+mod fixture;
+
+use fixture::{KIB, Shape, call, run};
+
+/// The plugin's text, and the block that holds it; and the name that the plugin declared, which goes down to it with the call.
+const FOR_A_CLEAN_CALL: u64 = 3;
+
+/// A copy of the text with its letters turned, to look for what is hidden that way.
+const OF_THE_SANITIZER: u64 = 1;
+
+/// So many calls go first: tables, buffers and thread-locals are made once and are no cost of a call.
+const WARM_UP: usize = 10;
+
+fn allocations_of(content: String) -> u64 {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    let _entered = runtime.enter();
+    let mut stack = fixture::whole(Shape::plain(content));
+    for _ in 0..WARM_UP {
+        run(&mut stack, call());
+    }
+    let call = call();
+    let mut answer = None;
+    let counted = measure(|| answer = Some(run(&mut stack, call)));
+    let answer = answer.expect("it was measured");
+    assert!(!answer.report().neutralised_any() && !answer.report().truncated());
+    assert!(answer.content().len() >= KIB);
+    counted.count_total
+}
+
+#[test]
+fn a_clean_call_takes_memory_for_its_texts_alone() {
+    assert!(allocations_of(fixture::prose(KIB)) <= FOR_A_CLEAN_CALL + OF_THE_SANITIZER);
+}
+
+#[test]
+fn a_larger_answer_takes_it_no_more_often() {
+    assert_eq!(allocations_of(fixture::prose(64 * KIB - 1)), allocations_of(fixture::prose(KIB)));
+}
