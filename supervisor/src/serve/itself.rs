@@ -3,7 +3,7 @@
 //! What a service's unit closes is closed for plugins too, so some things must stay open there. They are closed here, for this
 //! process alone.
 
-/// Closes what no part of the supervisor needs, and has it see its plugins' processes. To be called before any thread is
+/// Closes what no part of the supervisor needs, has it take no more memory than it uses, and has it see its plugins' processes. To be called before any thread is
 /// started. Gives what did not come about, for the log, which is not there yet; none of it keeps a supervisor from its work.
 #[must_use]
 pub fn confine() -> Vec<String> {
@@ -14,6 +14,9 @@ pub fn confine() -> Vec<String> {
     }
     if let Err(error) = talon_jail::forbid_new_code() {
         notes.push(format!("the supervisor may make code as it runs ({error}; Linux 6.6 can forbid it)"));
+    }
+    if let Err(error) = talon_jail::forgo_huge_pages() {
+        notes.push(format!("the supervisor takes more memory than it needs: {error}"));
     }
     if let Err(error) = talon_jail::see_all_processes() {
         notes.push(format!(

@@ -7,6 +7,7 @@ use std::fs;
 use std::io;
 
 use nix::sched::{CloneFlags, unshare};
+use nix::sys::prctl::set_thp_disable;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::thread::{CapabilitySet, capabilities};
 
@@ -19,6 +20,16 @@ use crate::sys;
 /// The kernel's; before Linux 6.6 it cannot be kept from children, and nothing is changed.
 pub fn forbid_new_code() -> io::Result<()> {
     sys::memory::forbid_new_code()
+}
+
+/// From now on this process gets its memory in pages of the ordinary size alone. An allocator that asks for huge ones has each
+/// thread hold some of 2 MiB for the little that it uses of them, which was most of a supervisor's memory. What is started in a
+/// jail is not bound by it.
+///
+/// # Errors
+/// The kernel's.
+pub fn forgo_huge_pages() -> io::Result<()> {
+    Ok(set_thp_disable(true)?)
 }
 
 /// Sees to it that `/proc` shows the processes of others, which programs with uids of their own are: where it hides them

@@ -2,12 +2,17 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Instant;
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::io::Errno;
+
+use crate::wire::Call;
+use crate::zygote::{Nursery, Zygote};
 
 /// What the stage's first argument is, by which [`crate::become_stage_if_asked`] knows it.
 pub(crate) const STAGE_NAME: &str = "talon-jail-stage";
@@ -22,9 +27,13 @@ pub(crate) const SEALS: SealFlags =
 ///
 /// A copy, so that an upgrade of the file on disk does not swap the stage under a running supervisor; sealed,
 /// so that nothing can write to it. It costs the size of the executable in memory, once, for all stages.
+///
+/// The first program that is started in a jail has it executed once, as a small process of which every stage is a
+/// clone. That one ends with this value.
 #[derive(Debug)]
 pub struct Stage {
     image: OwnedFd,
+    nursery: Nursery,
 }
 
 /// Why there is no stage.
@@ -60,16 +69,23 @@ impl Stage {
         let mut copy = File::from(create()?);
         io::copy(&mut image, &mut copy).map_err(StageError::Copy)?;
         fcntl_add_seals(&copy, SEALS).map_err(|errno| StageError::Seal(errno.into()))?;
-        Ok(Self { image: copy.into() })
+        Ok(Self { image: copy.into(), nursery: Nursery::default() })
     }
 
-    /// Starts the stage, as a process that has these three and nothing else of ours.
-    pub(crate) fn start(&self, control: OwnedFd, stdout: OwnedFd, stderr: OwnedFd) -> io::Result<Child> {
-        self.command(STAGE_NAME)
-            .stdin(Stdio::from(control))
-            .stdout(Stdio::from(stdout))
-            .stderr(Stdio::from(stderr))
-            .spawn()
+    /// Has a stage made that has these three descriptors and nothing else of ours; gives the zygote that was asked.
+    pub(crate) fn start(
+        &self,
+        call: &Call,
+        [control, stdout, stderr]: [OwnedFd; 3],
+        deadline: Option<Instant>,
+    ) -> io::Result<Arc<Zygote>> {
+        let descriptors = [control.as_fd(), stdout.as_fd(), stderr.as_fd()];
+        self.nursery.call(|| self.command(STAGE_NAME), call, &descriptors, deadline)
+    }
+
+    /// Ends a zygote that did not do what it was asked for.
+    pub(crate) fn discard(&self, zygote: &Arc<Zygote>) {
+        self.nursery.discard(zygote);
     }
 
     /// The image under the name by which it knows what it is to be.

@@ -2,14 +2,17 @@
 //!
 //! The supervisor has threads, so it must not fork and set things up between fork and exec (`pre_exec`):
 //! that is unsound with allocation, and from a large parent it is slow (59 ms against 0.8 ms from 1.5 GB).
-//! Instead it starts *itself* again with posix_spawn, from a sealed copy of its own image, as a small
-//! single-threaded **stage** that builds the jail step by step and executes what was checked.
+//! Instead it starts *itself* again with posix_spawn, once, from a sealed copy of its own image, as a small
+//! single-threaded **zygote**. A clone of that for each program is the **stage**, which builds the jail step by step
+//! and executes what was checked.
 //!
 //! ```text
-//! supervisor ──posix_spawn──► stage (monitor) ──fork──► program
-//!      │   control socket         │  waits, forwards signals, kills what is left
-//!      └──────────────────────────┘  its end of file is the lifeline
+//! supervisor ──posix_spawn──► zygote ──clone──► stage (monitor) ──fork──► program
+//!      │   control socket                           │  waits, forwards signals, kills what is left
+//!      └────────────────────────────────────────────┘  its end of file is the lifeline
 //! ```
+//!
+//! The stage is the supervisor's child, as the zygote is.
 //!
 //! The list of steps, and why they stand in that order, is the documentation of `src/stage/mod.rs`.
 //!
@@ -39,8 +42,9 @@ mod sys;
 mod view;
 mod who;
 mod wire;
+mod zygote;
 
-pub use around::{forbid_new_code, see_all_processes};
+pub use around::{forbid_new_code, forgo_huge_pages, see_all_processes};
 pub use exit::ExitStatus;
 pub use group::{Group, GroupError, Groups, Lacking};
 pub use handover::{AdoptError, MonitorParts};

@@ -4,19 +4,20 @@ use std::io::{self, Write as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::PollFlags;
 use rustix::fs::{MemfdFlags, fcntl_add_seals, memfd_create};
-use rustix::io::{Errno, retry_on_intr};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::io::Errno;
+use rustix::process::{Signal, pidfd_send_signal};
 
 use crate::image::{SEALS, Stage};
 use crate::monitor::Monitor;
 use crate::profile::Learner;
 use crate::progress::Progress;
 use crate::report::Report;
-use crate::spec::{JailSpec, Mode, SPEC_MAX_BYTES};
+use crate::spec::{JailSpec, Mode, Network, SPEC_MAX_BYTES};
 use crate::who::number_of;
-use crate::wire::{self, Note, Order, Received, Role};
+use crate::wire::{self, Call, Note, Order, Received, Role, Wanted};
+use crate::zygote::{is_gone, left, ready};
 use crate::{check, graveyard};
 
 /// A program that runs in its jail.
@@ -149,33 +150,44 @@ pub fn spawn(
     descriptors.splice(0..0, [request.as_fd(), progress.as_fd()]);
     wire::send(control.as_fd(), &Order::Start(roles), &descriptors).map_err(resource("request"))?;
 
-    let mut child =
-        stage.start(stage_control, stage_stdout.into(), stage_stderr.into()).map_err(SpawnError::Stage)?;
-    // The child is not reaped before its pidfd is there, so that the number is still its own.
-    let pidfd = match pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
-        Ok(pidfd) => pidfd,
-        Err(errno) => {
-            let _ = child.kill();
-            let _ = child.wait();
-            return Err(SpawnError::Resource { what: "pidfd", source: errno.into() });
+    let stage_ends = [stage_control, stage_stdout.into(), stage_stderr.into()];
+    let zygote = stage.start(&call(spec), stage_ends, deadline).map_err(|error| {
+        if is_gone(&error) {
+            SpawnError::StageLost { step: progress.step() }
+        } else {
+            SpawnError::Stage(error)
         }
-    };
-    let mut monitor = (child.id(), pidfd);
+    })?;
+    let mut monitor = None;
     match await_running(spec, &control, &progress, &mut monitor, deadline, timeout) {
-        Ok(Running { program, private, learner, report }) => Ok(Jailed {
+        Ok(Running { program, monitor, private, learner, report }) => Ok(Jailed {
             pid: number_of(program.as_fd()),
             stdout: stdout.into(),
             stderr: stderr.into(),
             learner,
             private,
             report,
-            monitor: Monitor::new(monitor.0, monitor.1, control, program),
+            monitor: Monitor::new(number_of(monitor.as_fd()), monitor, control, program),
         }),
         Err(error) => {
-            clear_up(monitor.1, control);
+            match (monitor, &error) {
+                (Some(pidfd), _) => clear_up(pidfd, control),
+                (None, SpawnError::StageLost { .. } | SpawnError::TimedOut { .. }) => stage.discard(&zygote),
+                (None, _) => {}
+            }
             Err(error)
         }
     }
+}
+
+/// What the zygote has to know of a spec.
+fn call(spec: &JailSpec) -> Call {
+    let isolation = spec.isolation.as_ref().filter(|_| spec.mode != Mode::Off);
+    let namespaces = isolation.map(|isolation| Wanted {
+        network: !matches!(isolation.network, Network::Host { .. }),
+        own_uid: spec.identity.is_some(),
+    });
+    Call { namespaces }
 }
 
 /// The spec with every path of the host's replaced by what it leads to, if it has any: the stage, which may see
@@ -218,17 +230,18 @@ fn request(spec: &JailSpec) -> Result<OwnedFd, SpawnError> {
 
 struct Running {
     program: OwnedFd,
+    monitor: OwnedFd,
     learner: Option<Learner>,
     private: Option<OwnedFd>,
     report: Report,
 }
 
-/// Follows the stage's notes until the program runs. `monitor` is the stage at first, and then who took over.
+/// Follows the stage's notes until the program runs. `monitor` is the stage, from its first note on.
 fn await_running(
     spec: &JailSpec,
     control: &OwnedFd,
     progress: &Progress,
-    monitor: &mut (u32, OwnedFd),
+    monitor: &mut Option<OwnedFd>,
     deadline: Option<Instant>,
     timeout: Duration,
 ) -> Result<Running, SpawnError> {
@@ -236,6 +249,9 @@ fn await_running(
     let mut learner = None;
     loop {
         match wire::receive::<Note>(control).map_err(SpawnError::Protocol)? {
+            Received::Packet(Note::Born, descriptors) => {
+                *monitor = Some(descriptors.into_iter().next().ok_or_else(|| lacks_pidfd("stage"))?);
+            }
             Received::Packet(Note::Report(lines), _) => report.extend(lines),
             Received::Packet(Note::Failed { step, reason }, _) => {
                 return Err(SpawnError::Step { step, reason });
@@ -248,22 +264,20 @@ fn await_running(
                         Some(started.map_err(|source| SpawnError::Resource { what: "learner", source })?);
                 }
             }
-            Received::Packet(Note::Monitor { pid }, descriptors) => {
-                let pidfd = descriptors.into_iter().next().ok_or_else(|| lacks_pidfd("monitor"))?;
-                graveyard::bury(std::mem::replace(monitor, (pid, pidfd)).1);
-            }
             Received::Packet(Note::Running, descriptors) => {
                 let mut descriptors = descriptors.into_iter();
                 let program = descriptors.next().ok_or_else(|| lacks_pidfd("running program"))?;
-                return Ok(Running { program, private: descriptors.next(), learner, report });
+                let monitor = monitor.take().ok_or_else(|| lacks_pidfd("stage"))?;
+                return Ok(Running { program, monitor, private: descriptors.next(), learner, report });
             }
             Received::Packet(Note::Ended(_), _) => {
                 return Err(SpawnError::Protocol(io::Error::other("the program ended before it ran")));
             }
             Received::Closed => return Err(SpawnError::StageLost { step: progress.step() }),
             Received::Nothing => {
-                let left = deadline.map_or(Duration::MAX, |at| at.saturating_duration_since(Instant::now()));
-                if left.is_zero() || !readable(control.as_fd(), left).map_err(SpawnError::Protocol)? {
+                let left = left(deadline);
+                let input = PollFlags::IN;
+                if left.is_zero() || !ready(control.as_fd(), input, left).map_err(SpawnError::Protocol)? {
                     return Err(SpawnError::TimedOut { step: progress.step(), after: timeout });
                 }
             }
@@ -275,24 +289,13 @@ fn lacks_pidfd(who: &str) -> SpawnError {
     SpawnError::Protocol(io::Error::other(format!("the {who} came without its pidfd")))
 }
 
-/// Waits until a descriptor is readable, or closed at its other end; false when the time is over.
-fn readable(descriptor: BorrowedFd<'_>, timeout: Duration) -> io::Result<bool> {
-    // A timeout that the kernel's type cannot hold is one that nobody waits for.
-    let timeout = Timespec::try_from(timeout).ok();
-    let mut polled = [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)];
-    match retry_on_intr(|| poll(&mut polled, timeout.as_ref())) {
-        Ok(ready) => Ok(ready > 0),
-        Err(errno) => Err(errno.into()),
-    }
-}
-
 /// Ends a stage whose program will not run. The closed control socket is enough for one that works; one that
 /// hangs is killed, and takes what it forked with it (parent-death signal).
 fn clear_up(pidfd: OwnedFd, control: OwnedFd) {
     drop(control);
-    if !readable(pidfd.as_fd(), STAGE_END).unwrap_or(false) {
+    if !ready(pidfd.as_fd(), PollFlags::IN, STAGE_END).unwrap_or(false) {
         let _ = pidfd_send_signal(&pidfd, Signal::KILL);
-        let _ = readable(pidfd.as_fd(), STAGE_END);
+        let _ = ready(pidfd.as_fd(), PollFlags::IN, STAGE_END);
     }
     graveyard::bury(pidfd);
 }

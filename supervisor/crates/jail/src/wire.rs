@@ -1,15 +1,17 @@
 //! The control protocol: small JSON packets over a `SOCK_SEQPACKET` socket pair, with descriptors beside them.
 //!
+//! The supervisor and its zygote have a socket of their own, over which [`Call`]s go; all else is about one program.
+//!
 //! Both ends are this crate, from the same image. What makes the packets bounded all the same is that the
 //! supervisor must not be made to hold more than it planned for, whatever happens to a monitor.
 //!
 //! | packet | from | descriptors |
 //! |---|---|---|
 //! | [`Order::Start`] | supervisor, once, first | the spec (a sealed memfd), then those of its [`Role`]s |
+//! | [`Note::Born`] | stage, once, first | a pidfd of itself, as it becomes the monitor |
 //! | [`Note::Failed`] | stage, monitor or child, if a step fails | |
 //! | [`Note::Report`] | child, once the jail is built | |
 //! | [`Note::Learning`] | stage, for a program that learns | the filter's listener |
-//! | [`Note::Monitor`] | stage, if a monitor in new namespaces takes over | a pidfd of the monitor |
 //! | [`Note::Running`] | monitor, once the program was executed | a pidfd of the program, then its private directory if it has one |
 //! | [`Order::Signal`], [`Order::KillAll`] | supervisor, at any time after | |
 //! | [`Note::Ended`] | monitor, once | |
@@ -40,6 +42,23 @@ const TEXT_MAX_BYTES: usize = 2 << 10;
 /// The most descriptors beside one packet: the spec and one for each [`Role`].
 const DESCRIPTORS_MAX: usize = 5;
 
+/// What the supervisor asks its zygote for, over a socket of their own: a stage, which gets the three descriptors that
+/// come along: its control socket, and the program's output and errors.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Call {
+    /// The namespaces that it is to be born into.
+    pub(crate) namespaces: Option<Wanted>,
+}
+
+/// What a spec asks for of namespaces.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Wanted {
+    /// One of the network too.
+    pub(crate) network: bool,
+    /// Whether its program is to get a uid of its own, which it could not have in a user namespace of ours.
+    pub(crate) own_uid: bool,
+}
+
 /// What the supervisor tells a stage or monitor.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Order {
@@ -67,6 +86,8 @@ pub(crate) enum Role {
 /// What a stage or monitor tells its supervisor.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Note {
+    /// The stage is there; its pidfd comes along.
+    Born,
     /// Lines of the report.
     Report(Vec<Protection>),
     /// A step failed, the program will not run.
@@ -78,11 +99,6 @@ pub(crate) enum Note {
     },
     /// The filter that learns is loaded; its listener comes along.
     Learning,
-    /// The stage has handed over to a monitor that is the first process of new namespaces, and ends.
-    Monitor {
-        /// Its process number, as the stage and the supervisor see it.
-        pid: u32,
-    },
     /// The program was executed.
     Running,
     /// The program has ended; what it started is being killed.

@@ -21,3 +21,18 @@ fn who_makes_no_new_code_still_starts_programs_that_do() {
     let outcome = run(&spec(&["/usr/bin/python3", "-c", MAKES_CODE]));
     assert_eq!((outcome.stderr.as_str(), outcome.status), ("", ExitStatus::Code(0)));
 }
+
+#[test]
+fn who_forgoes_huge_pages_still_starts_programs_that_have_them() {
+    talon_jail::forgo_huge_pages().unwrap();
+    let own = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+    if !own.contains("THP_enabled:") {
+        eprintln!(
+            "skipped who_forgoes_huge_pages_still_starts_programs_that_have_them: the kernel does not tell"
+        );
+        return;
+    }
+    assert!(own.contains("\nTHP_enabled:\t0\n"), "{own}");
+    let outcome = run(&spec(&["/bin/grep", "THP_enabled", "/proc/self/status"]));
+    assert_eq!(outcome.stdout, "THP_enabled:\t1\n");
+}

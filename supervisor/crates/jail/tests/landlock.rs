@@ -12,7 +12,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::Path;
 use std::sync::OnceLock;
 
-use common::filter::where_call_gives;
+use common::filter::{where_call_gives, where_namespaces_are_refused};
 use common::*;
 use talon_jail::{
     Access, Compiled, Given, Isolation, JailSpec, Jailed, Mode, Network, Program, Shown, SpawnError, Status,
@@ -37,9 +37,7 @@ fn isolation(network: Network, more: &[Shown]) -> Isolation {
 fn start_bare(mut wanted: JailSpec, isolation: Isolation, given: &Given<'_>) -> Jailed {
     wanted.mode = Mode::BestEffort;
     wanted.isolation = Some(isolation);
-    let jailed = where_call_gives(libc::SYS_unshare, libc::EPERM, || {
-        talon_jail::spawn(&stage(), &wanted, given, LONG).unwrap()
-    });
+    let jailed = where_namespaces_are_refused(|| talon_jail::spawn(&stage(), &wanted, given, LONG).unwrap());
     assert!(matches!(status(&jailed, "namespaces"), Status::Missing(_)), "{:?}", jailed.report);
     let landlock = status(&jailed, "landlock");
     match abi() {
@@ -270,7 +268,7 @@ fn a_program_that_is_not_shown_to_be_executed_is_refused_by_name() {
         let mut wanted = spec(&[path.to_str().unwrap()]);
         wanted.mode = Mode::BestEffort;
         wanted.isolation = Some(isolation(Network::None, &[shown(&directory, access)]));
-        let refused = where_call_gives(libc::SYS_unshare, libc::EPERM, || start(&wanted).unwrap_err());
+        let refused = where_namespaces_are_refused(|| start(&wanted).unwrap_err());
         let SpawnError::Step { step, reason } = &refused else { panic!("{refused}") };
         assert_eq!(step, "program");
         assert!(reason.contains("what it sees must include it"), "{reason}");

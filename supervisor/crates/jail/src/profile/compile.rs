@@ -9,9 +9,10 @@
 //! 2. one for each answer of the profile itself, for what its `allow` leaves of a call;
 //! 3. the main one, which allows what the profile allows *and* what the others answer, and refuses the rest.
 //!
-//! They are loaded with the main one last, since after it no program could be loaded, and the first answer of
-//! `never.toml` just before it. The kernel remembers which numbers pass all programs whatever the arguments
-//! are, so that a plain `read` costs nothing by there being more of them.
+//! They stand in the order in which they would be loaded: the main one last, since after it no program could be
+//! loaded, and the first answer of `never.toml` just before it. The kernel remembers which numbers pass all programs
+//! whatever the arguments are, so that a plain `read` costs nothing by there being more of them. Each costs a start
+//! its own translation though, so that they are [joined](join) into one, unless the last is to tell of calls.
 
 use std::collections::BTreeMap;
 
@@ -19,6 +20,7 @@ use seccompiler::{BackendError, BpfProgram, SeccompAction, SeccompFilter, Seccom
 
 use super::calls::Machine;
 use super::error::ProfileError;
+use super::join::join;
 use super::rule::{Group, Refusal, Verdict, rules};
 use super::{Compiled, Instruction, NEVER, Profile, tree};
 use crate::spec::Network;
@@ -35,7 +37,7 @@ pub(crate) const RETURN: u16 = 0x06;
 
 /// Where `seccomp_data` has the number and the architecture.
 pub(crate) const NUMBER: u32 = 0;
-const ARCHITECTURE: u32 = 4;
+pub(crate) const ARCHITECTURE: u32 = 4;
 
 /// A bit in x86_64's numbers that selects the x32 calls, which are others than those that were named.
 const X32: u32 = 0x4000_0000;
@@ -108,9 +110,14 @@ fn filters(
     main.extend(program(allowed, rest, SeccompAction::Allow, machine)?);
     if learn {
         replace(&mut main, &STAND_IN, libc::SECCOMP_RET_USER_NOTIF);
+        programs.push(main);
+        return Ok(programs);
     }
     programs.push(main);
-    Ok(programs)
+    Ok(match join(&programs) {
+        Some(joined) => vec![joined],
+        None => programs,
+    })
 }
 
 /// The programs of the profile's own answers; from then on the main one lets these calls pass.

@@ -36,6 +36,7 @@ mod beside;
 mod calls;
 mod compile;
 mod error;
+mod join;
 mod learn;
 mod learned;
 mod rule;

@@ -47,7 +47,8 @@ fn compare((first, last): (u32, u32), verdict: u32) -> Vec<Instruction> {
     vec![(IF_AT_LEAST, 0, 2, first), (IF_GREATER, 1, 0, last), (RETURN, 0, 0, verdict)]
 }
 
-fn go_over(instructions: usize) -> Instruction {
+/// Goes on behind as many instructions.
+pub(super) fn go_over(instructions: usize) -> Instruction {
     (GO, 0, 0, u32::try_from(instructions).expect("a program has some thousand instructions at most"))
 }
 

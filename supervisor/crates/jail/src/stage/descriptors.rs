@@ -1,4 +1,4 @@
-//! What a stage keeps open: its control socket, and the program's output and errors.
+//! What a stage keeps open: its socket, and the program's output and errors.
 
 use std::fs::File;
 use std::io;
@@ -18,22 +18,22 @@ use crate::sys;
 /// The first descriptor that is not a standard one.
 const FIRST_OTHER: i32 = 3;
 
-/// Moves the control socket out of the program's reach, and closes everything else.
-pub(super) fn take_control() -> Result<OwnedFd, StepError> {
+/// Moves the zygote's socket out of the way, and closes everything else.
+pub(super) fn take_socket() -> Result<OwnedFd, StepError> {
     sys::close_from(FIRST_OTHER as u32).map_err(|error| {
         StepError::io("cannot close what was inherited", &error, "Linux 5.9 or newer is needed")
     })?;
-    let control = fcntl_dupfd_cloexec(io::stdin().as_fd(), FIRST_OTHER).map_err(|errno| {
-        StepError::errno("there is no control socket as standard input", errno.raw_os_error(), "")
+    let socket = fcntl_dupfd_cloexec(io::stdin().as_fd(), FIRST_OTHER).map_err(|errno| {
+        StepError::errno("there is no socket as standard input", errno.raw_os_error(), "")
     })?;
     // Somebody who starts it by hand learns so, instead of seeing nothing at all.
-    if rustix::net::sockopt::socket_type(&control) != Ok(SocketType::SEQPACKET) {
-        return Err(StepError::new("standard input is not a control socket"));
+    if rustix::net::sockopt::socket_type(&socket) != Ok(SocketType::SEQPACKET) {
+        return Err(StepError::new("standard input is not a socket of the supervisor's"));
     }
     let null = open_null()?;
     dup2_stdin(&null)
         .map_err(|errno| StepError::errno("cannot replace standard input", errno.raw_os_error(), ""))?;
-    Ok(control)
+    Ok(socket)
 }
 
 /// Gives the program what was handed over as its standard input.

@@ -1,32 +1,33 @@
 //! The stage: a small process with one thread that builds the jail, and stays as the program's monitor.
 //!
-//! It is our own image again, started with posix_spawn: an empty environment, the control socket as standard
-//! input, the program's pipes as output and errors. Each step below has a name. A step that fails is reported by
-//! that name with what to do about it, and the program does not run.
+//! It is our own image again, started with posix_spawn: an empty environment, a socket as standard input. What is
+//! executed is the zygote, and each stage is a clone of it (see [`zygote`]). Each step below has a name. A step that
+//! fails is reported by that name with what to do about it, and the program does not run.
 //!
-//! # In the stage
+//! # In the zygote, once
+//!
+//! | what | why |
+//! |---|---|
+//! | its socket off descriptor 0 and close-on-exec, `/dev/null` in its place, everything from 3 on closed | nothing inherited is around while anything else happens |
+//! | every disposition of a signal is the default one, every signal is blocked | so are its clones': a monitor is deaf to SIGTERM, SIGINT and SIGHUP, its control socket alone tells it to end |
+//! | own session | a ^C is the supervisor's to handle |
+//! | nobody may trace it or read its memory | it may share a uid with programs |
+//! | for each call a clone, as a child of the supervisor: into new mounts, process numbers, network, IPC and host name, and users too without CAP_SYS_ADMIN | all of them or none, so that no half is left where they are refused |
+//!
+//! # In the stage, which becomes the monitor
 //!
 //! | step | what | why there |
 //! |---|---|---|
-//! | `descriptors` | control socket off descriptor 0 and close-on-exec, `/dev/null` in its place, everything from 3 on closed | first, so that nothing inherited is around while anything else happens |
 //! | `request` | the spec and the program's descriptor are read from the control socket | |
-//! | `signals` | every disposition is the default one, every signal is blocked | the monitor is deaf to SIGTERM, SIGINT and SIGHUP: its control socket alone tells it to end |
-//! | `session` | own session, away from the supervisor's terminal and group | a ^C is the supervisor's to handle |
-//! | `memory-group` | the cgroup, if one was given | before the namespaces, so that its own is the root of what the program sees; everything below is in it from its first page |
-//! | `last-place` | first to be killed when memory is short, last to be given a core, for the whole session; no inherited real-time class, class for the disk, or personality | after `session`; while the files in `/proc` are our own |
-//! | `namespaces` | mounts, process numbers, network, IPC, host name, cgroup view; users too without CAP_SYS_ADMIN | before anything is built in them |
-//! | `monitor` | a clone goes on as the first process of the new namespaces, as a child of the supervisor; the stage ends | process numbers change for children alone |
-//!
-//! Without namespaces there is no clone, and the stage itself goes on.
-//!
-//! # In the monitor, before the program is there
-//!
-//! | step | what | why there |
-//! |---|---|---|
+//! | `session` | own session, away from the zygote's | |
+//! | `memory-group` | the cgroup, if one was given | before the view of cgroups, so that its own is the root of what the program sees; everything below is in it from its first page |
+//! | `last-place` | first to be killed when memory is short, for the whole session; no inherited real-time class, class for the disk, or personality | after `session`; while the files in `/proc` are our own |
+//! | `namespaces` | own ids are mapped, if users are among them; the view of cgroups | before anything is built in them |
 //! | `host-name` | the same for every program | |
 //! | `memory-group` | without a cgroup: a view of the processes by which their memory is watched | before the private root hides the host's `/proc`, without which an unprivileged process may mount no other |
 //! | `network` | the loopback interface, where it is granted | needs a right that is given up later |
 //! | `filesystem` | the private root, see [`root`] | likewise |
+//! | `last-share` | last to be given a core, for the whole session | late, so that it slows the program rather than us |
 //! | `subreaper` | orphans below become our children | before the fork, so that none is missed |
 //! | `undumpable` | nobody of our uid may trace us or read our memory | after what writes to `/proc/self`; holds for the child too, until it executes |
 //! | `fork` | the child goes on below; the monitor watches it, see [`monitor`] | |
@@ -52,6 +53,7 @@
 //! | `capabilities` | all sets emptied, and read back | last of what could need one |
 //! | `landlock` | what may be done with the files that it sees; ports, abstract sockets, signals | last of what opens files freely; the steps after it find `/proc` readable |
 //! | `cpu-share` | nice | late, so that it slows the program rather than us |
+//! | `huge-pages` | allowed again, where the supervisor forgoes them | its monitor needs none |
 //! | `rlimits` | open files, file size, locked memory, data, stack, core, priorities; whether `last-place` was given | late, so that they bind the program rather than us |
 //! | `system-calls` | only the profile's system calls from here on | last of what needs others than a program does |
 //! | `learning` | only if asked: the filter's listener goes to the supervisor | |
@@ -81,15 +83,17 @@ mod standing;
 mod step;
 mod tree;
 mod watch;
+mod zygote;
 
-use std::io::{self, PipeWriter, Read as _, Write as _};
+use std::io::{self, PipeWriter, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::exit;
 
 use nix::sys::signal::SigSet;
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use rustix::process::{Signal, getpid, pidfd_send_signal};
+use rustix::process::getpid;
 
+use self::namespaces::Born;
 use self::request::Plan;
 use self::step::{Step, StepError, base, protection};
 use crate::image::STAGE_NAME;
@@ -98,7 +102,6 @@ use crate::report::{
     BOUNDING_SET, CAPABILITIES, CPU_SHARE, FILESYSTEM, KEYRING, LANDLOCK, MEMORY_GROUP, NAMESPACES, NETWORK,
     NO_NEW_PRIVS, OWN_UID, PROCESS_COUNT, PROCESS_TREE, RLIMITS, SYSTEM_CALLS,
 };
-use crate::sys::namespaces::Cloned;
 use crate::sys::{self, Side};
 use crate::wire::{self, Note};
 
@@ -106,19 +109,16 @@ use crate::wire::{self, Note};
 /// sysexits.h calls this number "internal software error".
 const NOT_RUN: i32 = 70;
 
-/// What the stage does before the monitor is there.
-const STAGE_STEPS: &[Step] = &[
+/// What the stage does before it forks the program.
+const FIRST_STEPS: &[Step] = &[
     protection(MEMORY_GROUP, group::join),
     base("last-place", "", standing::take_last_place),
     protection(NAMESPACES, namespaces::take),
-];
-
-/// What the monitor does before it forks the program.
-const FIRST_STEPS: &[Step] = &[
     base("host-name", "", namespaces::name_host),
     protection(MEMORY_GROUP, group::stand_in),
     protection(NETWORK, network::give),
     protection(FILESYSTEM, root::give),
+    base("last-share", "", standing::take_last_share),
     base("subreaper", "", session::adopt_orphans),
     base("undumpable", "", session::undumpable),
 ];
@@ -140,6 +140,7 @@ const STEPS: &[Step] = &[
     protection(CAPABILITIES, capabilities::drop_all),
     protection(LANDLOCK, landlock::restrict),
     protection(CPU_SHARE, standing::yield_to_others),
+    base("huge-pages", "", standing::allow_huge_pages),
     protection(RLIMITS, limits::per_process),
     protection(SYSTEM_CALLS, filter::load),
 ];
@@ -155,8 +156,8 @@ pub fn become_stage_if_asked() {
 }
 
 fn run() -> ! {
-    let control = match descriptors::take_control() {
-        Ok(control) => control,
+    let calls = match descriptors::take_socket() {
+        Ok(calls) => calls,
         Err(error) => {
             // There is nobody to report to but whoever reads the program's errors.
             let text = format!("{STAGE_NAME}: descriptors: {} (only `talon` starts this)\n", error.reason);
@@ -164,68 +165,40 @@ fn run() -> ! {
             exit(NOT_RUN);
         }
     };
-    if let Err((step, error)) = build(&control) {
+    // A zygote that cannot go on ends, and the supervisor starts another.
+    let Ok((control, born)) = zygote::serve(calls) else { exit(NOT_RUN) };
+    if let Err((step, error)) = build(&control, born) {
         let _ = wire::send(control.as_fd(), &Note::failed(step, &error.reason), &[]);
     }
     exit(NOT_RUN);
 }
 
 /// The stage's own steps; returns only when one fails.
-fn build(control: &OwnedFd) -> Result<(), (&'static str, StepError)> {
-    let plan = request::receive(control).map_err(|error| ("request", error))?;
-
-    plan.progress.begin("signals");
-    let signals = block_signals().map_err(|error| ("signals", error))?;
+fn build(control: &OwnedFd, born: Born) -> Result<(), (&'static str, StepError)> {
+    let plan = request::receive(control, born).map_err(|error| ("request", error))?;
 
     plan.progress.begin("session");
     rustix::process::setsid()
         .map_err(|errno| ("session", StepError::errno("cannot begin a session", errno.raw_os_error(), "")))?;
 
-    take(STAGE_STEPS, &plan)?;
-    if plan.namespaces.get().is_some() {
-        plan.progress.begin("monitor");
-        become_first(control).map_err(|error| ("monitor", error))?;
-    }
     take(FIRST_STEPS, &plan)?;
 
     plan.progress.begin("fork");
+    let signals = children_signals().map_err(|error| ("signals", error))?;
     fork(plan, control, signals).map_err(|error| ("fork", error))
 }
 
-/// Goes on as the first process of the new namespaces, once the supervisor has been told of it: whatever it says
-/// itself comes after that.
-fn become_first(control: &OwnedFd) -> Result<(), StepError> {
-    let (mut told, mut telling) =
-        io::pipe().map_err(|error| StepError::io("cannot make a pipe", &error, FORK_ADVICE))?;
-    let cloned = sys::namespaces::clone_as_sibling()
-        .map_err(|error| StepError::io("cannot start the monitor", &error, FORK_ADVICE))?;
-    match cloned {
-        Cloned::Child => {
-            drop(telling);
-            // A stage that ended without having told leaves nobody who knows of us.
-            match told.read_exact(&mut [0]) {
-                Ok(()) => Ok(()),
-                Err(_) => exit(NOT_RUN),
-            }
-        }
-        Cloned::Parent(pid, pidfd) => {
-            let note = Note::Monitor { pid: pid.as_raw_pid().unsigned_abs() };
-            let sent = wire::send(control.as_fd(), &note, &[pidfd.as_fd()]);
-            if sent.and_then(|()| telling.write_all(b"t")).is_err() {
-                let _ = pidfd_send_signal(&pidfd, Signal::KILL);
-            }
-            exit(0)
-        }
-    }
-}
-
-/// Blocks every signal, and opens the descriptor that tells of ended children.
-fn block_signals() -> Result<SignalFd, StepError> {
+/// Blocks every signal, here and in all that is cloned from here.
+fn block_signals() -> Result<(), StepError> {
     // An inherited "ignore" of SIGCHLD would lose the exit status.
     sys::reset_signals();
     SigSet::all()
         .thread_set_mask()
-        .map_err(|errno| StepError::errno("cannot block signals", errno as i32, ""))?;
+        .map_err(|errno| StepError::errno("cannot block signals", errno as i32, ""))
+}
+
+/// Opens the descriptor that tells of ended children.
+fn children_signals() -> Result<SignalFd, StepError> {
     let mut children = SigSet::empty();
     children.add(nix::sys::signal::Signal::SIGCHLD);
     SignalFd::with_flags(&children, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)

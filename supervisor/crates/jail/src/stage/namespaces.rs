@@ -1,7 +1,7 @@
 //! Namespaces of the program's own.
 //!
-//! The stage itself only changes what its children will get: its next child is the first process of the new
-//! process numbers, and is our monitor.
+//! The monitor is born into them, as the first process of the new process numbers: all of them come with the clone,
+//! or none. The view of cgroups alone is taken later, since it begins where the monitor is at that moment.
 
 use std::fs;
 use std::io;
@@ -13,7 +13,7 @@ use rustix::thread::{CapabilitySet, capabilities};
 use super::request::Plan;
 use super::step::StepError;
 use crate::report::Status;
-use crate::spec::Network;
+use crate::wire::Call;
 
 /// The host name inside: the same for every program, so that it tells nothing about the machine.
 const HOST_NAME: &str = "plugin";
@@ -34,39 +34,68 @@ pub(super) fn missing(plan: &Plan) -> Status {
     })
 }
 
-/// Takes them.
-pub(super) fn take(plan: &Plan) -> Result<Option<Status>, StepError> {
-    let Some(isolation) = plan.isolation() else { return Ok(Some(missing(plan))) };
-    let mut wanted = CloneFlags::CLONE_NEWNS
-        | CloneFlags::CLONE_NEWPID
-        | CloneFlags::CLONE_NEWIPC
-        | CloneFlags::CLONE_NEWUTS
-        | CloneFlags::CLONE_NEWCGROUP;
-    if !matches!(isolation.network, Network::Host { .. }) {
-        wanted |= CloneFlags::CLONE_NEWNET;
+/// A uid and a gid.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ids(u32, u32);
+
+impl Ids {
+    /// Our own, before there is a user namespace.
+    pub(super) fn own() -> Self {
+        Self(geteuid().as_raw(), getegid().as_raw())
     }
+}
+
+/// How a stage came into the world.
+#[derive(Debug, Default)]
+pub(super) enum Born {
+    /// Without namespaces, as none were asked for.
+    #[default]
+    Plain,
+    /// As the first process of these, by somebody who had these ids: inside it has none until they are mapped.
+    First(Held, Ids),
+    /// Without them, for this reason.
+    Refused(StepError),
+}
+
+/// What to clone into for a call, if it asks for namespaces at all; or why they cannot be had.
+pub(super) fn wanted(call: &Call) -> Result<Option<(Held, i32)>, StepError> {
+    let Some(wanted) = &call.namespaces else { return Ok(None) };
     let user = !may_administer();
-    if user && plan.spec.identity.is_some() {
+    if user && wanted.own_uid {
         return Err(StepError::new(
             "a uid of its own and namespaces together need CAP_SYS_ADMIN (add it to the service's capabilities, \
              or run the supervisor as an ordinary user)",
         ));
     }
-    let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
-    if user && uid == 0 {
+    if user && geteuid().is_root() {
         return Err(StepError::new(
             "root without CAP_SYS_ADMIN cannot have them (add it to the service's capabilities, or run the \
              supervisor as an ordinary user)",
         ));
     }
-    if user {
-        wanted |= CloneFlags::CLONE_NEWUSER;
-    }
-    unshare(wanted).map_err(|errno| {
-        StepError::errno("cannot have namespaces of its own", errno as i32, &advice(user))
-    })?;
-    if user {
-        map(uid, gid).map_err(|error| {
+    let mut flags = CloneFlags::CLONE_NEWNS
+        | CloneFlags::CLONE_NEWPID
+        | CloneFlags::CLONE_NEWIPC
+        | CloneFlags::CLONE_NEWUTS;
+    flags.set(CloneFlags::CLONE_NEWNET, wanted.network);
+    flags.set(CloneFlags::CLONE_NEWUSER, user);
+    Ok(Some((Held { user }, flags.bits())))
+}
+
+/// Why the kernel gave none.
+pub(super) fn refused(error: &io::Error, held: Held) -> StepError {
+    StepError::io("cannot have namespaces of its own", error, &advice(held.user))
+}
+
+/// Makes those that it was born into its own.
+pub(super) fn take(plan: &Plan) -> Result<Option<Status>, StepError> {
+    let (held, ids) = match plan.born.take() {
+        Born::Plain => return Ok(Some(missing(plan))),
+        Born::First(held, ids) => (held, ids),
+        Born::Refused(error) => return Err(error),
+    };
+    if held.user {
+        map(ids).map_err(|error| {
             // What has unmapped ids is no longer what the mode is about: it cannot become anything sensible.
             StepError::io(
                 "cannot map its uid into its user namespace",
@@ -76,8 +105,11 @@ pub(super) fn take(plan: &Plan) -> Result<Option<Status>, StepError> {
             .fatal()
         })?;
     }
-    let held = Held { user };
     plan.namespaces.set(held).expect("this step is taken once");
+    // A failure leaves it all the others.
+    unshare(CloneFlags::CLONE_NEWCGROUP).map_err(|errno| {
+        StepError::errno("cannot have a view of cgroups of its own", errno as i32, &advice(held.user))
+    })?;
     Ok(Some(Status::Enforced))
 }
 
@@ -96,7 +128,7 @@ fn may_administer() -> bool {
 }
 
 /// Our own uid and gid, as themselves and alone. Who maps a gid must have given up changing groups first.
-fn map(uid: u32, gid: u32) -> io::Result<()> {
+fn map(Ids(uid, gid): Ids) -> io::Result<()> {
     fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))

@@ -1,6 +1,6 @@
 //! What the stage was asked to do.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
 use std::io::Read as _;
@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use rustix::process::{Pid, getpid};
 
-use super::namespaces::Held;
+use super::namespaces::{Born, Held};
 use super::step::StepError;
 use crate::progress::Progress;
 use crate::report::{Protection, Report};
@@ -35,10 +35,14 @@ pub(super) struct Plan {
     pub(super) listener: OnceCell<OwnedFd>,
     /// The process that forks the program's.
     pub(super) monitor: Pid,
+    /// How it came into the world, until the step that looks at it.
+    pub(super) born: Cell<Born>,
     /// The namespaces, once there are any.
     pub(super) namespaces: OnceCell<Held>,
     /// The program's private directory inside them, for the supervisor.
     pub(super) private: OnceCell<OwnedFd>,
+    /// By which its session's share of the cores is set, if it is to be.
+    pub(super) session: OnceCell<File>,
     /// Whether its cgroup has a share of the cores, once it has joined one.
     pub(super) shares_cpu: OnceCell<bool>,
     /// The `/proc` by which the memory of its processes is watched.
@@ -62,7 +66,7 @@ impl Plan {
 }
 
 /// Takes the request off the control socket. It was there before the stage was, so this does not wait long.
-pub(super) fn receive(control: &OwnedFd) -> Result<Plan, StepError> {
+pub(super) fn receive(control: &OwnedFd, born: Born) -> Result<Plan, StepError> {
     let received = wire::receive_waiting::<Order>(control);
     let received = received.map_err(|error| StepError::io("cannot read the request", &error, ""))?;
     let Received::Packet(Order::Start(roles), descriptors) = received else {
@@ -72,7 +76,9 @@ pub(super) fn receive(control: &OwnedFd) -> Result<Plan, StepError> {
     let Some(text) = descriptors.next() else {
         return Err(StepError::new("the request came without a spec"));
     };
-    let mut bytes = Vec::new();
+    // As large as it is, so that it is read at once.
+    let size = rustix::fs::fstat(&text).map_or(0, |stat| u64::try_from(stat.st_size).unwrap_or(0));
+    let mut bytes = Vec::with_capacity(usize::try_from(size.min(SPEC_MAX_BYTES)).unwrap_or(0) + 1);
     let read = File::from(rewound(text)?).take(SPEC_MAX_BYTES).read_to_end(&mut bytes);
     read.map_err(|error| StepError::io("cannot read the spec", &error, ""))?;
     let spec: JailSpec = serde_json::from_slice(&bytes)
@@ -108,9 +114,11 @@ pub(super) fn receive(control: &OwnedFd) -> Result<Plan, StepError> {
         env,
         listener,
         monitor,
+        born: Cell::new(born),
         namespaces,
         private,
         watched,
+        session: OnceCell::new(),
         shares_cpu: OnceCell::new(),
     })
 }

@@ -1,8 +1,9 @@
 //! Where the program stands when the machine is short of something: behind the supervisor and everybody else.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
 
+use nix::sys::prctl::set_thp_disable;
 use rustix::process::{getpriority_process, setpriority_process};
 
 use super::request::Plan;
@@ -52,10 +53,10 @@ pub(super) fn take_last_place(plan: &Plan) -> Result<Option<Status>, StepError> 
     if oom_score().is_some_and(|score| score < OOM_SCORE) {
         let _ = fs::write(OOM_SCORE_FILE, OOM_SCORE.to_string());
     }
-    let nice = niceness(&plan.spec.limits);
-    if session_niceness().is_some_and(|now| now < nice) {
-        // The kernel allows ordinary users ten such changes a second, all together, and is not asked twice.
-        let _ = fs::write(SESSION_FILE, nice.to_string());
+    if session_niceness().is_some_and(|now| now < niceness(&plan.spec.limits))
+        && let Ok(session) = File::options().write(true).open(SESSION_FILE)
+    {
+        let _ = plan.session.set(session);
     }
     if runs_first() {
         let _ = scheduling::become_ordinary();
@@ -65,6 +66,16 @@ pub(super) fn take_last_place(plan: &Plan) -> Result<Option<Status>, StepError> 
     }
     if odd_personality().is_some() {
         let _ = scheduling::plain_personality();
+    }
+    Ok(None)
+}
+
+/// Makes room for others on the cores, for the whole session. Once the private root is built, so that a busy machine
+/// does not build it more slowly; through what was opened before, as `/proc` is closed to writing by then.
+pub(super) fn take_last_share(plan: &Plan) -> Result<Option<Status>, StepError> {
+    if let Some(mut session) = plan.session.get() {
+        // The kernel allows ordinary users ten such changes a second, all together, and is not asked twice.
+        let _ = session.write_all(niceness(&plan.spec.limits).to_string().as_bytes());
     }
     Ok(None)
 }
@@ -94,6 +105,13 @@ pub(super) fn yield_to_others(plan: &Plan) -> Result<Option<Status>, StepError> 
     Ok(Some(Status::StandIn(format!(
         "nice {nice}{among}{each}; a share of the cores needs a delegated cgroup v2 with the cpu controller"
     ))))
+}
+
+/// Lets it have huge pages again, which the supervisor forgoes for itself.
+pub(super) fn allow_huge_pages(_: &Plan) -> Result<Option<Status>, StepError> {
+    // A kernel that has none refuses nothing.
+    let _ = set_thp_disable(false);
+    Ok(None)
 }
 
 /// What it has that it should not: that the kernel might kill others before it, when it is out of memory, that it

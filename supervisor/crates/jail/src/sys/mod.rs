@@ -10,6 +10,7 @@ pub(crate) mod seccomp;
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt as _;
 
 use nix::unistd::ForkResult;
 
@@ -23,7 +24,8 @@ pub(crate) enum Side {
 
 /// Refuses to go on in a process with several threads.
 pub(crate) fn single_thread() -> io::Result<()> {
-    let threads = std::fs::read_dir("/proc/self/task")?.count();
+    // A directory's links are itself, its name above, and each directory below; the kernel counts threads so.
+    let threads = std::fs::metadata("/proc/self/task")?.nlink().saturating_sub(2);
     if threads == 1 {
         Ok(())
     } else {

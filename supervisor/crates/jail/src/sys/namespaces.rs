@@ -1,46 +1,37 @@
 //! clone(2) beyond what fork(2) is.
 
 use std::io;
-use std::os::fd::{FromRawFd, OwnedFd};
-
-use rustix::process::Pid;
 
 /// Which side of the clone this is.
 pub(crate) enum Cloned {
     /// The new process.
     Child,
-    /// The old one, with the new one's number and descriptor.
-    Parent(Pid, OwnedFd),
+    /// The old one.
+    Parent,
 }
 
-/// Clones this process, which must have a single thread, as a child of its own parent. After an unshare of the
-/// process numbers it is the first of the new ones, and yet waited for by who started us.
-pub(crate) fn clone_as_sibling() -> io::Result<Cloned> {
+/// Clones this process, which must have a single thread, as a child of its own parent, which waits for it. `into` are
+/// the `CLONE_NEW…` flags of namespaces that it is to be the first process of.
+pub(crate) fn clone_as_sibling(into: libc::c_int) -> io::Result<Cloned> {
+    const NAMESPACES: libc::c_int = libc::CLONE_NEWNS
+        | libc::CLONE_NEWPID
+        | libc::CLONE_NEWIPC
+        | libc::CLONE_NEWUTS
+        | libc::CLONE_NEWNET
+        | libc::CLONE_NEWUSER;
     super::single_thread()?;
-    let flags = libc::CLONE_PARENT | libc::CLONE_PIDFD;
-    let mut pidfd: libc::c_int = -1;
+    // Nothing that would make the two share memory.
+    let flags = libc::CLONE_PARENT | into & NAMESPACES;
     let none = std::ptr::null_mut::<libc::c_void>();
     // SAFETY: without CLONE_VM this is a fork: the child has its own copy of the memory and, with a null stack,
     // goes on where the parent was. There is one thread, as was just counted, so no lock is held by a thread that
-    // the child lacks. The kernel writes one int through the third argument, which outlives the call.
+    // the child lacks. No flag has the kernel write through one of the null pointers.
     let cloned = unsafe {
-        libc::syscall(
-            libc::SYS_clone,
-            libc::c_ulong::from(flags.unsigned_abs()),
-            none,
-            &raw mut pidfd,
-            none,
-            none,
-        )
+        libc::syscall(libc::SYS_clone, libc::c_ulong::from(flags.unsigned_abs()), none, none, none, none)
     };
     match cloned {
         0 => Ok(Cloned::Child),
-        number if number > 0 => {
-            // SAFETY: the kernel made this descriptor for this call alone, so nobody else owns it.
-            let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
-            let pid = i32::try_from(number).ok().and_then(Pid::from_raw);
-            Ok(Cloned::Parent(pid.expect("clone gives its parent a number above zero"), pidfd))
-        }
+        number if number > 0 => Ok(Cloned::Parent),
         _ => Err(io::Error::last_os_error()),
     }
 }

@@ -14,7 +14,7 @@ mod rate;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 use talon_sanitize::{Raw, Sanitized, inert};
@@ -136,7 +136,8 @@ struct Inner {
     line_bytes: usize,
     ring_lines: usize,
     kept: Mutex<Kept>,
-    live: broadcast::Sender<LogLine>,
+    /// Made for the first listener: its slots are there from then on, used or not, and few plugins ever have one.
+    live: OnceLock<broadcast::Sender<LogLine>>,
     file: Option<FileLog>,
     /// Lines the plugin logged, dropped ones among them.
     lines: AtomicU64,
@@ -164,7 +165,7 @@ impl LogSink {
                 line_bytes: limits.line_bytes.max(1),
                 ring_lines: limits.ring_lines.max(1),
                 kept: Mutex::new(Kept { lines: VecDeque::new(), bytes: 0, rate }),
-                live: broadcast::Sender::new(LIVE_LINES),
+                live: OnceLock::new(),
                 file,
                 lines: AtomicU64::new(0),
                 dropped: AtomicU64::new(0),
@@ -182,7 +183,8 @@ impl LogSink {
     pub fn tail(&self) -> LogTail {
         // Lines are sent under this lock, too: hence none between the two halves.
         let kept = self.kept();
-        LogTail { recent: kept.lines.iter().cloned().collect(), live: self.inner.live.subscribe() }
+        let live = self.inner.live.get_or_init(|| broadcast::Sender::new(LIVE_LINES));
+        LogTail { recent: kept.lines.iter().cloned().collect(), live: live.subscribe() }
     }
 
     /// Lines the plugin logged so far, dropped ones among them.
@@ -269,8 +271,8 @@ impl LogSink {
             file.write(&line);
         }
         // An error only says that nobody listens.
-        if self.inner.live.receiver_count() > 0 {
-            let _ = self.inner.live.send(line.clone());
+        if let Some(live) = self.inner.live.get().filter(|live| live.receiver_count() > 0) {
+            let _ = live.send(line.clone());
         }
         kept.bytes += line.text.len();
         kept.lines.push_back(line);

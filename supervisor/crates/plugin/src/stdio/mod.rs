@@ -20,8 +20,11 @@ pub(crate) use lines::{Line, Splitter};
 
 use crate::logs::{LogSink, Stream};
 
-/// How much is read at once: a pipe holds this much.
+/// How much is read at once of a plugin that writes much: a pipe holds this much.
 const CHUNK_BYTES: usize = 64 << 10;
+
+/// How much is read at once until then. Most plugins say a line now and then, and each has two pipes.
+const FIRST_CHUNK_BYTES: usize = 2 << 10;
 
 /// After a chunk in which lines were dropped. At 64 KiB a chunk some 6 MB a second are still read of a plugin that
 /// floods its log, for which a few hundredths of a core do.
@@ -153,7 +156,7 @@ impl Drop for Flowing<'_> {
 /// A pipe and what was read of it.
 pub(crate) struct PipeReader {
     pipe: Arc<pipe::Receiver>,
-    chunk: Box<[u8]>,
+    chunk: Vec<u8>,
 }
 
 /// The pipe itself, for as long as its process may be handed over to another supervisor.
@@ -170,7 +173,7 @@ impl SharedPipe {
 impl PipeReader {
     pub(crate) fn new(fd: OwnedFd) -> io::Result<Self> {
         let pipe = Arc::new(pipe::Receiver::from_owned_fd(fd)?);
-        Ok(Self { pipe, chunk: vec![0; CHUNK_BYTES].into() })
+        Ok(Self { pipe, chunk: vec![0; FIRST_CHUNK_BYTES] })
     }
 
     /// What it reads.
@@ -227,11 +230,16 @@ impl PipeReader {
 }
 
 /// As many bytes as there are; none at the end. Cancel-safe.
-async fn read_some(pipe: &pipe::Receiver, chunk: &mut [u8]) -> io::Result<usize> {
+async fn read_some(pipe: &pipe::Receiver, chunk: &mut Vec<u8>) -> io::Result<usize> {
     loop {
         pipe.readable().await?;
         match pipe.try_read(chunk) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Ok(read) if read == chunk.len() => {
+                // There is more than fits; the next read takes it at once.
+                chunk.resize(CHUNK_BYTES, 0);
+                return Ok(read);
+            }
             read => return read,
         }
     }

@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
 
+use rustix::fs::{AtFlags, statat};
 use rustix::io::Errno;
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, OpenTreeFlags, fsconfig_create, fsconfig_set_string, fsmount,
@@ -79,36 +80,27 @@ pub(super) fn mount(tree: &Tree) -> Result<bool, StepError> {
             .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
         Ok(copy)
     };
-    let mut unused = None;
     for name in COVERED_DIRECTORIES {
-        cover(&proc, name, &mut unused, empty)?;
+        cover(&proc, name, empty)?;
     }
-    let mut unused = None;
     for name in COVERED_FILES {
-        cover(&proc, name, &mut unused, || open_tree(tree.root(), "dev/null", COPY))?;
+        cover(&proc, name, || open_tree(tree.root(), "dev/null", COPY))?;
     }
     Ok(hidden)
 }
 
-/// Mounts a cover over something in `/proc`, if this kernel has it. A cover that was not used is kept for the next.
-fn cover(
-    proc: &OwnedFd,
-    name: &str,
-    unused: &mut Option<OwnedFd>,
-    new: impl Fn() -> Result<OwnedFd, Errno>,
-) -> Result<(), StepError> {
+/// Mounts a cover over something in `/proc`, if this kernel has it: a mount that is made in vain is taken away again,
+/// for which the kernel makes everybody wait who looks at mounts.
+fn cover(proc: &OwnedFd, name: &str, new: impl Fn() -> Result<OwnedFd, Errno>) -> Result<(), StepError> {
     let cannot = |errno: Errno| {
         StepError::errno(&format!("cannot cover {PROC}/{name}"), errno.raw_os_error(), MOUNT_ADVICE)
     };
-    let cover = match unused.take() {
-        Some(cover) => cover,
-        None => new().map_err(cannot)?,
-    };
-    match attach(cover.as_fd(), proc.as_fd(), name) {
-        Err(Errno::NOENT) => *unused = Some(cover),
-        other => other.map_err(cannot)?,
+    // What cannot be looked at for another reason is covered all the same.
+    if let Err(Errno::NOENT) = statat(proc, name, AtFlags::SYMLINK_NOFOLLOW) {
+        return Ok(());
     }
-    Ok(())
+    let cover = new().map_err(cannot)?;
+    attach(cover.as_fd(), proc.as_fd(), name).map_err(cannot)
 }
 
 fn new(hiding: bool) -> Result<OwnedFd, Errno> {

@@ -1,0 +1,91 @@
+//! One program that says what several say together.
+//!
+//! The kernel runs all programs of a process, takes the gravest action, and among equally grave ones that of the
+//! program that was loaded last. One after the other, the last one first, they say the same as long as whoever speaks
+//! first is right to: so those with graver actions come before the others.
+//!
+//! Of the programs that [`super::compile`] makes, each has one action beside "allow", save the main one: that one
+//! refuses what no other answers, and is loaded last.
+
+use super::Instruction;
+use super::compile::{ARCHITECTURE, LOAD, RETURN};
+use super::tree::go_over;
+
+/// The most instructions that the kernel takes of one program (BPF_MAXINSNS in linux/bpf_common.h).
+const MOST: usize = 4096;
+
+/// Joins programs that stand in the order in which they would be loaded. `None` if that is more than the kernel takes.
+pub(super) fn join(programs: &[Vec<Instruction>]) -> Option<Vec<Instruction>> {
+    let mut order: Vec<_> = programs.iter().rev().collect();
+    // Stable: among equally grave ones the last loaded stays first.
+    order.sort_by_key(|program| gravity(program));
+    let last = order.pop()?;
+    let mut joined = Vec::new();
+    for program in order {
+        let end = program.len();
+        joined.extend(program.iter().enumerate().map(|(at, step)| match *step {
+            (RETURN, _, _, libc::SECCOMP_RET_ALLOW) => go_over(end - at - 1),
+            other => other,
+        }));
+    }
+    joined.extend_from_slice(last);
+    (joined.len() <= MOST).then_some(joined)
+}
+
+/// The gravest action of a program, as the kernel compares them: less is graver. That all of them kill what is of a
+/// foreign architecture says nothing about their order.
+fn gravity(program: &[Instruction]) -> i32 {
+    let is_of_architecture = |at: usize| at >= 2 && program[at - 2] == (LOAD, 0, 0, ARCHITECTURE);
+    let verdicts =
+        program.iter().enumerate().filter(|(at, (code, ..))| *code == RETURN && !is_of_architecture(*at));
+    let actions = verdicts.map(|(_, (.., verdict))| (verdict & libc::SECCOMP_RET_ACTION_FULL).cast_signed());
+    actions.min().unwrap_or(i32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::profile::compile::{IF_EQUAL, NUMBER};
+    use crate::profile::simulate::{Call, verdict};
+
+    /// A program that answers these numbers.
+    fn answering(numbers: &[u32], answer: u32) -> Vec<Instruction> {
+        let mut program = vec![(LOAD, 0, 0, NUMBER)];
+        for number in numbers {
+            program.extend([(IF_EQUAL, 0, 1, *number), (RETURN, 0, 0, answer)]);
+        }
+        program.push((RETURN, 0, 0, libc::SECCOMP_RET_ALLOW));
+        program
+    }
+
+    proptest! {
+        #[test]
+        fn joined_programs_say_what_they_say_one_by_one(
+            programs in prop::collection::vec((prop::collection::vec(0..12_u32, 0..8), 0..4_usize), 0..7),
+        ) {
+            let answers = [
+                libc::SECCOMP_RET_KILL_PROCESS,
+                libc::SECCOMP_RET_ERRNO | 1,
+                libc::SECCOMP_RET_ERRNO | 38,
+                libc::SECCOMP_RET_LOG,
+            ];
+            let programs: Vec<_> =
+                programs.iter().map(|(numbers, answer)| answering(numbers, answers[*answer])).collect();
+            let joined: Vec<_> = join(&programs).into_iter().collect();
+            prop_assert_eq!(joined.len(), programs.len().min(1));
+            for number in 0..14 {
+                let call = Call { number, audit: 0, arguments: [0; 6] };
+                prop_assert_eq!(verdict(&joined, &call), verdict(&programs, &call), "{}", number);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_more_than_the_kernel_takes_is_left_apart() {
+        let long = answering(&(0..1500).collect::<Vec<_>>(), libc::SECCOMP_RET_LOG);
+        assert!(join(std::slice::from_ref(&long)).is_some());
+        assert_eq!(join(&[long.clone(), long]), None);
+    }
+}
