@@ -62,7 +62,7 @@ pub(crate) async fn execute(
         progress: ProgressTo::Board(host.board),
         trace: host.trace,
     };
-    let span = tracing::info_span!("call", call_id = %id, action = tool.name());
+    let span = tracing::info_span!("call", call_id = id.as_str(), action = tool.name());
     let run = tool.run(args.into_iter().collect(), call);
     match catch_panic(run).instrument(span.clone()).await {
         Ok(Ok(output)) => Ok(answer(id, output)),

@@ -55,8 +55,8 @@ struct HclogLayer<W> {
     writer: W,
 }
 
-/// The fields of one span, kept until its events are written.
-struct SpanFields(Map<String, Value>);
+/// The fields of one span, kept until its events are written. Few spans have any, so that this stays as it came.
+struct SpanFields(Vec<(&'static str, Value)>);
 
 impl<S, W> Layer<S> for HclogLayer<W>
 where
@@ -77,6 +77,7 @@ where
         {
             let mut fields = Fields::default();
             values.record(&mut fields);
+            known.retain(|(name, _)| fields.others.iter().all(|(new, _)| new != name));
             known.extend(fields.others);
         }
     }
@@ -93,11 +94,11 @@ where
         for span in context.event_scope(event).into_iter().flatten() {
             if let Some(SpanFields(known)) = span.extensions().get() {
                 for (key, value) in known {
-                    line.entry(key.clone()).or_insert_with(|| value.clone());
+                    line.entry(*key).or_insert_with(|| value.clone());
                 }
             }
         }
-        line.extend(fields.others);
+        line.extend(fields.others.into_iter().map(|(name, value)| (name.to_owned(), value)));
         let mut text = Value::Object(line).to_string();
         if text.len() > MAX_LINE_BYTES {
             text = Value::Object(essential).to_string();
@@ -130,14 +131,14 @@ fn now() -> String {
 #[derive(Default)]
 struct Fields {
     message: String,
-    others: Map<String, Value>,
+    others: Vec<(&'static str, Value)>,
 }
 
 impl Fields {
     fn put(&mut self, field: &Field, value: Value) {
         // Names with an @ are hclog's own.
         let name = field.name().trim_start_matches('@');
-        self.others.insert(name.to_owned(), value);
+        self.others.push((name, value));
     }
 }
 

@@ -1,6 +1,7 @@
 //! A plugin: its tools and what else a host is told about it.
 
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,10 +40,14 @@ pub struct Plugin {
     pub(crate) refresh: Option<Arc<Refresh>>,
     pub(crate) notifier: Notifier,
     pub(crate) grace: Duration,
-    pub(crate) single_threaded: bool,
+    /// `None`: the one that called [`Plugin::serve`].
+    pub(crate) threads: Option<NonZeroUsize>,
     pub(crate) logging: bool,
     pub(crate) log_filter: &'static str,
 }
+
+/// The most threads that serve calls; nobody's machine runs more of one plugin at once.
+const MAX_THREADS: usize = 64;
 
 /// What capabilities hold besides actions.
 #[derive(Default, Clone)]
@@ -65,7 +70,7 @@ impl Plugin {
             refresh: None,
             notifier: Notifier::new(),
             grace: DEFAULT_GRACE,
-            single_threaded: false,
+            threads: Some(NonZeroUsize::MIN),
             logging: true,
             log_filter: "info",
         }
@@ -162,10 +167,19 @@ impl Plugin {
         self
     }
 
-    /// Serves on one thread instead of a small pool. Saves memory for tools that mostly wait; a tool that computes
-    /// then delays all other calls and health checks.
+    /// How many threads serve calls: one unless set, since many plugins share a machine and threads that wake each other cost
+    /// each call half as much again; at most 64, and 0 is one. More are for tools that compute for long between two `.await`s
+    /// and would delay the other calls; what blocks has threads of its own in any case:
+    /// [`Context::blocking`](crate::Context::blocking).
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(NonZeroUsize::new(threads.min(MAX_THREADS)).unwrap_or(NonZeroUsize::MIN));
+        self
+    }
+
+    /// Serves on the very thread that called [`serve`](Plugin::serve). Saves a thread's memory; `tokio::task::block_in_place`
+    /// does not work there.
     pub fn single_threaded(mut self) -> Self {
-        self.single_threaded = true;
+        self.threads = None;
         self
     }
 

@@ -45,8 +45,12 @@ async fn calls_that_arrive_while_a_plugin_restarts_wait_for_it() {
         .misbehave(&[], "backoff_initial: 300ms\nbackoff_max: 300ms\nready_wait: 20s")
         .start()
         .await;
+    // The first restart is at once; before the second there is a wait.
     let old = pid(&supervisor, "misbehave").await;
     signal(old, Signal::SIGKILL);
+    let again = |p: &talon_proto::host::Plugin| p.state == "ready" && p.instances[0].pid != old;
+    let plugin = supervisor.client.wait_for("misbehave", "ready again", again).await;
+    signal(plugin.instances[0].pid, Signal::SIGKILL);
     supervisor.client.wait_for("misbehave", "no longer ready", |p| p.state != "ready").await;
     let answer = supervisor.client.call("misbehave", "echo", &[("text", "patient")]).await;
     assert_eq!(answer.content, "patient", "{answer:?}");

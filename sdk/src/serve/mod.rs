@@ -1,6 +1,7 @@
 //! Serving a plugin: handshake, socket, gRPC, health, drain.
 
 mod drain;
+mod gather;
 mod handshake;
 mod listen;
 mod notices;
@@ -23,8 +24,6 @@ use crate::{Plugin, logging};
 
 pub(crate) use handshake::{APP_VERSION, COOKIE_KEY, COOKIE_VALUE, SOCKET_DIR_ENV, VERSIONS_ENV};
 
-/// How many threads serve calls. Many plugins share a machine, and work that blocks has threads of its own.
-const MAX_WORKERS: usize = 4;
 /// How many threads may block at once ([`Context::blocking`](crate::Context::blocking)); further work waits its
 /// turn. More than a host's usual limit on concurrent calls.
 const MAX_BLOCKING_THREADS: usize = 64;
@@ -99,13 +98,13 @@ impl Plugin {
     /// tool that must not overlap with itself takes a lock.
     #[must_use]
     pub fn serve(self) -> ExitCode {
-        let runtime = if self.single_threaded {
-            tokio::runtime::Builder::new_current_thread()
-        } else {
-            let mut builder = tokio::runtime::Builder::new_multi_thread();
-            builder
-                .worker_threads(std::thread::available_parallelism().map_or(1, usize::from).min(MAX_WORKERS));
-            builder
+        let runtime = match self.threads {
+            None => tokio::runtime::Builder::new_current_thread(),
+            Some(threads) => {
+                let mut builder = tokio::runtime::Builder::new_multi_thread();
+                builder.worker_threads(threads.get());
+                builder
+            }
         }
         .max_blocking_threads(MAX_BLOCKING_THREADS)
         .enable_all()

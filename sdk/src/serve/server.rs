@@ -7,6 +7,7 @@ use talon_proto::goplugin::grpc_controller_server::GrpcControllerServer;
 use talon_proto::notices::notices_server::NoticesServer;
 use talon_proto::plugin::plugin_service_server::PluginServiceServer;
 use tokio::net::UnixListener;
+use tokio_stream::StreamExt;
 use tokio_stream::wrappers::UnixListenerStream;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Server;
@@ -14,6 +15,7 @@ use tonic_health::ServingStatus;
 
 use super::ServeError;
 use super::drain::{Controller, StopSignals};
+use super::gather::Gather;
 use super::notices::NoticesService;
 use super::router::Router;
 use super::service::Wire;
@@ -80,7 +82,7 @@ pub(super) async fn run_until(
         .http2_max_header_list_size(MAX_HEADER_BYTES)
         .serve_with_incoming_shutdown(
             router,
-            UnixListenerStream::new(listener),
+            UnixListenerStream::new(listener).map(|accepted| accepted.map(Gather::new)),
             stop.clone().cancelled_owned(),
         );
     tokio::select! {

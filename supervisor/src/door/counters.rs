@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use talon_guard::{Call, Guarded, Outcome, reason};
+use talon_guard::{Guarded, Outcome, reason};
 use talon_plugin::Plugin;
 use talon_proto::host::PluginCounters;
-use tokio::time::Instant;
 
+use super::finished::Known;
 use super::recent::Recent;
 
 /// How many actions of one plugin are counted by name: those that are called first, of those that it declared. Few plugins
@@ -63,16 +63,9 @@ impl Sums {
 
 impl Counters {
     /// A call begins; `plugin` is whom it is for, if there is such a one.
-    pub(super) fn begin<'a>(&'a self, call: &Call, plugin: Option<&'a Plugin>) -> Counted<'a> {
+    pub(super) fn begin<'a>(&'a self, call: &'a Known, plugin: Option<&'a Plugin>) -> Counted<'a> {
         self.calls.fetch_add(1, Ordering::Relaxed);
-        Counted {
-            counters: self,
-            plugin,
-            // What no plugin is asked for is counted under no name.
-            action: plugin.map(|_| call.action.clone()).unwrap_or_default(),
-            accepted: call.accepted,
-            outcome: CANCELLED,
-        }
+        Counted { counters: self, plugin, call, outcome: CANCELLED }
     }
 
     /// By action, how its calls ended.
@@ -90,13 +83,16 @@ impl Counters {
         self.duration_us.fetch_add(us, Ordering::Relaxed);
         lock(&self.recent).add(took);
         let mut actions = lock(&self.actions);
-        let known = actions.contains_key(action) || actions.len() < MAX_ACTIONS;
-        let action = if known { action } else { OTHER_ACTION };
-        if !actions.contains_key(action) {
-            actions.insert(action.to_owned(), ByOutcome::default());
+        let count_in = |ends: &mut ByOutcome| {
+            let ends = ends.iter_mut().zip(OUTCOMES);
+            ends.filter(|(_, word)| *word == outcome).for_each(|(count, _)| *count += 1);
+        };
+        // Mostly it was counted before; then nothing is copied.
+        if let Some(ends) = actions.get_mut(action) {
+            return count_in(ends);
         }
-        let ends = actions.get_mut(action).into_iter().flatten().zip(OUTCOMES);
-        ends.filter(|(_, word)| *word == outcome).for_each(|(count, _)| *count += 1);
+        let action = if actions.len() < MAX_ACTIONS { action } else { OTHER_ACTION };
+        count_in(actions.entry(action.to_owned()).or_default());
     }
 
     fn end(&self, answer: &Guarded) {
@@ -152,8 +148,7 @@ impl Counters {
 pub(super) struct Counted<'a> {
     counters: &'a Counters,
     plugin: Option<&'a Plugin>,
-    action: String,
-    accepted: Instant,
+    call: &'a Known,
     outcome: &'static str,
 }
 
@@ -169,10 +164,10 @@ impl Drop for Counted<'_> {
     fn drop(&mut self) {
         // Callers make up names of actions; a plugin declares so many.
         let declared = |plugin: &Plugin| {
-            plugin.capability().is_some_and(|capability| capability.actions.contains_key(&self.action))
+            plugin.capability().is_some_and(|capability| capability.actions.contains_key(&self.call.action))
         };
-        let action = if self.plugin.is_some_and(declared) { &self.action } else { OTHER_ACTION };
-        self.counters.count(action, self.outcome, self.accepted.elapsed());
+        let action = if self.plugin.is_some_and(declared) { &self.call.action } else { OTHER_ACTION };
+        self.counters.count(action, self.outcome, self.call.accepted.elapsed());
     }
 }
 

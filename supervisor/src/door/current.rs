@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use talon_guard::trace::UNKNOWN_PLUGIN_LABEL;
-use talon_guard::{Quarantine, QuarantineSettings, TraceLayer};
+use talon_guard::{Quarantine, QuarantineSettings, Stack, TraceLayer};
 use talon_plugin::Registry;
 use talon_plugin::name::PluginName;
 use talon_proto::plugin::PluginCapabilities;
@@ -15,7 +15,7 @@ use super::core::{self, Core, CoreDirectory};
 use super::counters::Counters;
 use super::directory::NoPlugin;
 use super::innermost::Nowhere;
-use super::stack::{self, Shared, Stack};
+use super::stack::{self, Shared};
 use crate::config::{CallPolicy, Config};
 
 pub(super) struct Current {

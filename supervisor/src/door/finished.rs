@@ -1,5 +1,7 @@
 //! The event that every call ends with, also one whose caller went away.
 
+use std::sync::Arc;
+
 use talon_guard::{Call, Guarded};
 use talon_plugin::name::PluginName;
 use talon_plugin::{EventKind, Events, NewEvent};
@@ -8,14 +10,30 @@ use tokio::time::Instant;
 /// An action's name is at most this long; what a caller made up is cut to it.
 const MAX_ACTION_CHARS: usize = 64;
 
+/// What is known of a call for as long as it takes: the stack has the call itself.
+pub(super) struct Known {
+    id: Arc<str>,
+    pub(super) action: String,
+    origin: &'static str,
+    pub(super) accepted: Instant,
+}
+
+impl Known {
+    pub(super) fn of(call: &Call) -> Self {
+        Self {
+            id: call.id.clone(),
+            action: call.action.clone(),
+            origin: call.origin.word(),
+            accepted: call.accepted,
+        }
+    }
+}
+
 /// Watches one call and tells its end when dropped.
 pub(super) struct Finished<'a> {
     events: &'a Events,
-    plugin: Option<PluginName>,
-    id: String,
-    action: String,
-    origin: &'static str,
-    accepted: Instant,
+    plugin: Option<&'a PluginName>,
+    call: &'a Known,
     /// Outcome and reason; `None` as long as there is no answer.
     outcome: Option<(&'static str, &'static str)>,
     bytes_left_out: usize,
@@ -29,14 +47,11 @@ pub(super) struct Finished<'a> {
 
 impl<'a> Finished<'a> {
     /// `plugin` is the plugin the call is for, if there is one of that name: names of others are not repeated.
-    pub(super) fn watch(events: &'a Events, call: &Call, plugin: Option<&PluginName>) -> Self {
+    pub(super) fn watch(events: &'a Events, call: &'a Known, plugin: Option<&'a PluginName>) -> Self {
         Self {
             events,
-            plugin: plugin.cloned(),
-            id: call.id.clone(),
-            action: call.action.chars().take(MAX_ACTION_CHARS).collect(),
-            origin: call.origin.word(),
-            accepted: call.accepted,
+            plugin,
+            call,
             outcome: None,
             bytes_left_out: 0,
             neutralised: String::new(),
@@ -58,19 +73,27 @@ impl<'a> Finished<'a> {
 
 impl Drop for Finished<'_> {
     fn drop(&mut self) {
+        self.events.emit_if_heard(EventKind::CallFinished, || self.event());
+    }
+}
+
+impl Finished<'_> {
+    fn event(&self) -> NewEvent {
+        let Known { id, action, origin, accepted } = self.call;
+        let action: String = action.chars().take(MAX_ACTION_CHARS).collect();
         let (outcome, reason) = self.outcome.unwrap_or(("cancelled", "the caller went away"));
         // A tool's error is its own reason.
         let reason = if reason == outcome { "" } else { reason };
         let message = match reason {
-            "" => format!("{}: {outcome}", self.action),
-            reason => format!("{}: {outcome} ({reason})", self.action),
+            "" => format!("{action}: {outcome}"),
+            reason => format!("{action}: {outcome} ({reason})"),
         };
         let mut event = NewEvent::new(EventKind::CallFinished, message)
-            .field("call_id", &self.id)
-            .field("action", &self.action)
-            .field("origin", self.origin)
+            .field("call_id", id)
+            .field("action", &action)
+            .field("origin", origin)
             .field("outcome", outcome)
-            .field("duration_us", self.accepted.elapsed().as_micros());
+            .field("duration_us", accepted.elapsed().as_micros());
         if !reason.is_empty() {
             event = event.field("reason", reason);
         }
@@ -82,10 +105,10 @@ impl Drop for Finished<'_> {
         for (key, value) in words.into_iter().filter(|(_, value)| !value.is_empty()) {
             event = event.field(key, value);
         }
-        if let Some(plugin) = &self.plugin {
-            event = event.plugin(plugin);
+        match self.plugin {
+            Some(plugin) => event.plugin(plugin),
+            None => event,
         }
-        self.events.emit(event);
     }
 }
 
@@ -125,7 +148,8 @@ mod tests {
     async fn told(end: Option<Guarded>) -> (String, Vec<(&'static str, String)>) {
         let events = Events::new();
         let mut listener = events.subscribe();
-        let mut finished = Finished::watch(&events, &call(), None);
+        let known = Known::of(&call());
+        let mut finished = Finished::watch(&events, &known, None);
         if let Some(answer) = &end {
             finished.ended(answer);
         }

@@ -55,14 +55,14 @@ impl Service<Call> for Nowhere {
     }
 
     fn call(&mut self, call: Call) -> Self::Future {
-        std::future::ready(Err(CallError::defect(LetThrough(call.plugin))))
+        std::future::ready(Err(CallError::defect(LetThrough(call.plugin.to_string()))))
     }
 }
 
 fn request(call: Call) -> ExecuteRequest {
     ExecuteRequest {
         message: ToolCallRequest {
-            id: call.id,
+            id: call.id.to_string(),
             plugin: call.declared_name,
             action: call.action,
             args: call.args.into_iter().collect(),

@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use talon_guard::{Call, Guarded, Quarantine, Quarantined, RawStore, TraceLayer};
+use talon_guard::{Call, Guarded, Quarantine, Quarantined, RawStore, Stack, TraceLayer};
 use talon_plugin::name::{PluginName, RESERVED_NAME};
 use talon_plugin::spec::PluginSpec;
 use talon_plugin::{Capability, EventKind, Events, NewEvent, Plugin, Registry};
@@ -30,17 +30,16 @@ use talon_proto::plugin::PluginCapabilities;
 use talon_sanitize::{Sanitizer, SettingsError};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::task::TaskTracker;
-use tower::ServiceExt;
 
 use crate::config::{CallPolicy, Config};
 use counters::Counters;
 pub use counters::{ByOutcome, OTHER_ACTION, OUTCOMES};
 use current::Current;
 use directory::OnePlugin;
-use finished::Finished;
+use finished::{Finished, Known};
 use innermost::ToPlugin;
 pub use numbers::Numbers;
-use stack::{Gauges, Stack};
+use stack::Gauges;
 
 /// Calls that wait for plugins on their first start, over all plugins. They are in no plugin's queue yet; 256 is a
 /// burst of several agents right after a boot. Further ones are refused at once, retryable.
@@ -155,7 +154,7 @@ impl Door {
             return Err(Draining);
         }
         let current = self.current.load_full();
-        if call.plugin == RESERVED_NAME
+        if *call.plugin == *RESERVED_NAME
             && let Some(core) = &current.core
         {
             return Ok(self.through(&core.stack, &core.counters, call, None).await);
@@ -181,15 +180,13 @@ impl Door {
         call: Call,
         plugin: Option<&Plugin>,
     ) -> Guarded {
-        let counted = counters.begin(&call, plugin);
-        let mut finished = Finished::watch(&self.events, &call, plugin.map(Plugin::name));
+        let known = Known::of(&call);
+        let counted = counters.begin(&known, plugin);
+        let mut finished = Finished::watch(&self.events, &known, plugin.map(Plugin::name));
         if let Some(plugin) = plugin {
             self.first_words(plugin, &call).await;
         }
-        let answer = match stack.clone().oneshot(call).await {
-            Ok(answer) => answer,
-            Err(never) => match never {},
-        };
+        let answer = stack.call(call).await;
         counted.end(&answer);
         finished.ended(&answer);
         answer

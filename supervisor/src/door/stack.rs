@@ -1,20 +1,14 @@
 //! The guard stacks, assembled. The first list is the one in `ARCHITECTURE.md`.
 
-use std::convert::Infallible;
-
 use talon_guard::{
     AdmissionGauge, AdmissionLayer, Answer, BreakerGauge, BreakerLayer, Call, CallError, DeadlineLayer,
-    Directory, Guard, GuardSettings, Guarded, Oversize, Pages, Quarantine, QuarantineLayer, RawAnswer,
-    RawStore, RescueLayer, ResolveLayer, Step, Stopwatch, Taint, TaintLayer, TraceLayer, ValidateLayer,
+    Directory, Guard, GuardSettings, Oversize, Pages, Quarantine, QuarantineLayer, RawAnswer, RawStore,
+    RescueLayer, ResolveLayer, Stack, Step, Stopwatch, Taint, TaintLayer, TraceLayer, ValidateLayer,
 };
 use talon_sanitize::Sanitizer;
-use tower::util::BoxCloneSyncService;
 use tower::{Service, ServiceBuilder};
 
 use crate::config::{CallPolicy, GuardStores};
-
-/// A whole stack. Clones share the layers' state: one breaker, one queue.
-pub(super) type Stack = BoxCloneSyncService<Call, Guarded, Infallible>;
 
 /// What a host may read of a stack.
 #[derive(Clone)]
@@ -129,7 +123,7 @@ where
         // A bounded queue, then so many at once: right above what it protects.
         .layer(watch.layer(Step::Admission, admission))
         .service(watch.service(Step::Instance, innermost));
-    (BoxCloneSyncService::new(stack), gauges)
+    (Stack::new(stack), gauges)
 }
 
 /// Assembles the stack of the supervisor's own actions, which answer at once and out of memory: the layers about waiting
@@ -151,7 +145,7 @@ where
         .layer(RescueLayer::new())
         .layer(ResolveLayer::new(directory, policy.grants).max_argument_bytes(policy.max_argument_bytes))
         .service(innermost);
-    BoxCloneSyncService::new(stack)
+    Stack::new(stack)
 }
 
 #[cfg(test)]

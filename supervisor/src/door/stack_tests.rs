@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use prost::Message;
-use talon_guard::{Origin, Outcome, Readiness, Target};
+use talon_guard::{Guarded, Origin, Outcome, Readiness, Target};
 use talon_proto::plugin::{Action, Parameter, ToolResultResponse};
 use talon_sanitize::Settings;
-use tower::{ServiceExt, service_fn};
+use tower::service_fn;
 
 use super::*;
 use crate::config::{Config, Surroundings};
@@ -79,17 +79,14 @@ fn call(plugin: &str, action: &str, args: &[(&str, &str)]) -> Call {
 
 fn answer(call: &Call, content: &str) -> Result<ToolResultResponse, CallError> {
     Ok(ToolResultResponse {
-        call_id: call.id.clone(),
+        call_id: call.id.to_string(),
         content: content.to_owned(),
         ..ToolResultResponse::default()
     })
 }
 
 async fn run(stack: Stack, call: Call) -> Guarded {
-    match stack.oneshot(call).await {
-        Ok(guarded) => guarded,
-        Err(never) => match never {},
-    }
+    stack.call(call).await
 }
 
 fn refusal(guarded: &Guarded) -> &'static str {

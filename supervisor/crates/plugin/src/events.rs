@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use talon_sanitize::{Raw, Sanitized};
@@ -75,6 +75,12 @@ impl EventKind {
             Self::Supervisor => "supervisor",
         }
     }
+
+    /// Whether calls bring it about, as many as there are, and not what happens to plugins.
+    #[must_use]
+    pub fn is_of_calls(self) -> bool {
+        matches!(self, Self::CallFinished | Self::CallProgress)
+    }
 }
 
 impl fmt::Display for EventKind {
@@ -105,7 +111,10 @@ pub struct Event {
 /// The sending end, shared by everybody who has something to tell. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Events {
+    /// Everything.
     sender: broadcast::Sender<Arc<Event>>,
+    /// The same without what happens with every call.
+    seldom: broadcast::Sender<Arc<Event>>,
     sequence: Arc<Mutex<u64>>,
     lost: Arc<AtomicU64>,
 }
@@ -114,20 +123,31 @@ impl Events {
     /// Nobody listens yet.
     #[must_use]
     pub fn new() -> Self {
-        Self { sender: broadcast::Sender::new(CAPACITY), sequence: Arc::default(), lost: Arc::default() }
+        let (sender, seldom) = (broadcast::Sender::new(CAPACITY), broadcast::Sender::new(CAPACITY));
+        Self { sender, seldom, sequence: Arc::default(), lost: Arc::default() }
     }
 
     /// Everything from now on. A listener that lags more than [`CAPACITY`] events behind gets
     /// `RecvError::Lagged` and goes on with the oldest that is kept.
     #[must_use]
     pub fn subscribe(&self) -> broadcast::Receiver<Arc<Event>> {
+        // Under the lock, so that whoever listens misses no number after its first.
+        let _sequence = self.sequence();
         self.sender.subscribe()
+    }
+
+    /// The same without what happens with every call, [`EventKind::is_of_calls`]. For who lives as long as the supervisor: an
+    /// event that nobody listens to is not even made, and to make one costs a call more than all its layers.
+    #[must_use]
+    pub fn subscribe_but_calls(&self) -> broadcast::Receiver<Arc<Event>> {
+        let _sequence = self.sequence();
+        self.seldom.subscribe()
     }
 
     /// How many events were told.
     #[must_use]
     pub fn told(&self) -> u64 {
-        *self.sequence.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.sequence()
     }
 
     /// A listener that lagged behind says how many it lost.
@@ -145,12 +165,35 @@ impl Events {
     pub fn emit(&self, event: NewEvent) {
         let NewEvent { plugin, instance, kind, message, fields } = event;
         // The lock is held over the sending too, so that events arrive in the order of their numbers.
-        let mut sequence = self.sequence.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sequence = self.sequence();
         *sequence += 1;
         let event =
             Event { sequence: *sequence, at: SystemTime::now(), plugin, instance, kind, message, fields };
-        // An error only says that nobody listens.
-        let _ = self.sender.send(Arc::new(event));
+        let event = Arc::new(event);
+        // Errors only say that nobody listens.
+        if !kind.is_of_calls() {
+            let _ = self.seldom.send(Arc::clone(&event));
+        }
+        let _ = self.sender.send(event);
+    }
+
+    /// Tells an event that is made only if somebody listens to such ones; it counts either way.
+    pub fn emit_if_heard(&self, kind: EventKind, event: impl FnOnce() -> NewEvent) {
+        {
+            let mut sequence = self.sequence();
+            let heard =
+                self.sender.receiver_count() > 0 || !kind.is_of_calls() && self.seldom.receiver_count() > 0;
+            if !heard {
+                *sequence += 1;
+                return;
+            }
+        }
+        // Not under the lock: texts are sanitized, and others have something to tell, too.
+        self.emit(event());
+    }
+
+    fn sequence(&self) -> MutexGuard<'_, u64> {
+        self.sequence.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -235,6 +278,25 @@ mod tests {
         }
         assert!(matches!(listener.try_recv(), Err(broadcast::error::TryRecvError::Lagged(10))));
         assert_eq!(listener.try_recv().unwrap().sequence, 11);
+    }
+
+    #[test]
+    fn what_nobody_hears_is_not_made_and_counts() {
+        let events = Events::new();
+        let finished = || NewEvent::new(EventKind::CallFinished, "x");
+        let never = || panic!("nobody listens to such ones");
+        events.emit_if_heard(EventKind::CallFinished, never);
+        let mut seldom = events.subscribe_but_calls();
+        events.emit_if_heard(EventKind::CallFinished, never);
+        events.emit_if_heard(EventKind::Supervisor, || NewEvent::new(EventKind::Supervisor, "x"));
+        let mut all = events.subscribe();
+        events.emit_if_heard(EventKind::CallFinished, finished);
+        events.emit(finished());
+        assert_eq!(events.told(), 5);
+        assert_eq!(seldom.try_recv().unwrap().sequence, 3);
+        assert!(seldom.try_recv().is_err(), "calls are told to others");
+        assert_eq!(all.try_recv().unwrap().sequence, 4);
+        assert_eq!(all.try_recv().unwrap().sequence, 5);
     }
 
     #[test]

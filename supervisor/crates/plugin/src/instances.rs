@@ -213,7 +213,9 @@ impl Pool {
             reason: inert!("{} calls wait for it already", MAX_WAITING_CALLS),
             retryable: true,
         })?;
-        let give_up = Instant::now() + self.ready_wait;
+        let began = Instant::now();
+        let patience = began + self.ready_wait;
+        let give_up = deadline.map_or(patience, |deadline| deadline.min(patience));
         let mut changes = self.changed.subscribe();
         loop {
             changes.borrow_and_update();
@@ -227,6 +229,9 @@ impl Pool {
                 return Err(ExecuteError::Unavailable { reason: self.why_not_ready(), retryable: false });
             }
             if !matches!(timeout_at(give_up, changes.changed()).await, Ok(Ok(()))) {
+                if give_up < patience {
+                    return Err(ExecuteError::TimedOut { waited: began.elapsed() });
+                }
                 return Err(ExecuteError::Unavailable {
                     reason: inert!("not ready after {}: {}", span(self.ready_wait), self.why_not_ready()),
                     retryable: true,
@@ -237,14 +242,16 @@ impl Pool {
 
     /// The least loaded ready instance, with the call counted in.
     fn pick(&self, deadline: Option<Instant>) -> Option<InFlight> {
+        let ready =
+            |slot: &Slot| (slot.view.load().state == State::Ready).then(|| slot.live.load_full()).flatten();
+        if let [slot] = self.slots.as_slice() {
+            return ready(slot)?.enter(deadline);
+        }
         let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         *turn = turn.wrapping_add(1);
         let first = *turn;
         let count = self.slots.len();
-        let ready = (0..count).filter_map(|step| {
-            let slot = &self.slots[first.wrapping_add(step) % count];
-            (slot.view.load().state == State::Ready).then(|| slot.live.load_full()).flatten()
-        });
+        let ready = (0..count).filter_map(|step| ready(&self.slots[first.wrapping_add(step) % count]));
         // A driver tells that it is no longer ready before it closes the door, so a refusal here is no reason
         // to look again at once.
         ready.min_by_key(|live| live.in_flight())?.enter(deadline)
@@ -320,15 +327,10 @@ impl Executor {
             let (flight, max_message_bytes) = self.pool.enter(request.deadline).await?;
             flight.execute(&request, max_message_bytes).await
         };
-        match request.deadline {
-            None => call.await,
-            Some(deadline) => match timeout_at(deadline, call).await {
-                Ok(Err(ExecuteError::TimedOut { .. })) | Err(_) => {
-                    Err(ExecuteError::TimedOut { waited: began.elapsed() })
-                }
-                Ok(answer) => answer,
-            },
-        }
+        call.await.map_err(|error| match error {
+            ExecuteError::TimedOut { .. } => ExecuteError::TimedOut { waited: began.elapsed() },
+            other => other,
+        })
     }
 
     /// Calls that wait for an instance to become ready.

@@ -232,8 +232,11 @@ impl InFlight {
         }
         match answer {
             Err(ExecuteError::Transport(cause)) => {
-                match tokio::time::timeout(EXIT_NEWS_WAIT, live.ended()).await {
+                let patience = Instant::now() + EXIT_NEWS_WAIT;
+                let until = deadline.map_or(patience, |deadline| deadline.min(patience));
+                match tokio::time::timeout_at(until, live.ended()).await {
                     Ok(end) => Err(end),
+                    Err(_) if until < patience => Err(ExecuteError::TimedOut { waited: began.elapsed() }),
                     Err(_) => Err(ExecuteError::Transport(cause)),
                 }
             }

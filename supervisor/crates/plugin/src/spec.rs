@@ -15,8 +15,11 @@ use crate::name::PluginName;
 /// The manifest's file name. It is no part of the plugin's view or digest, because it may hold the digest.
 pub const MANIFEST_FILE: &str = "plugin.yaml";
 
-/// The most connections to one process; measured, nothing is gained beyond 4.
+/// The most connections to one process that may be asked for.
 pub const MAX_CONNECTIONS: u32 = 16;
+/// The most connections to one process unless its `connections` says otherwise. There is one until calls pile up on it, so that
+/// a plugin that does little holds one; measured, nothing is gained beyond 4.
+pub const DEFAULT_CONNECTIONS: u32 = 4;
 /// The smallest limit on a message: below it Capabilities would not fit.
 pub const MIN_MESSAGE_BYTES: usize = 64 << 10;
 /// The largest limit on a message. gRPC's length field ends at 4 GiB; half of it is more than anybody should hold.
@@ -76,7 +79,7 @@ pub struct PluginSpec {
     pub sandbox: SandboxSettings,
     /// The hard limit on one message from the plugin, in bytes; a larger one fails the call.
     pub max_message_bytes: usize,
-    /// Connections per instance: 1 serves most plugins, a hot one gains from up to 4.
+    /// The most connections per instance; the second is opened when calls pile up on the first.
     pub connections: u32,
     /// Whether it is started with the supervisor.
     pub enabled: bool,

@@ -92,7 +92,8 @@ pub struct Lifecycle {
     /// 5 minutes, longer than `max_restarts` restarts with their backoffs take.
     pub restart_window: Duration,
     /// The wait before the first restart. It doubles with each death in the window and is varied a little at
-    /// random, so that plugins that died together do not start together.
+    /// random, so that plugins that died together do not start together. What was ready and dies for the first time in the
+    /// window is restarted at once.
     ///
     /// 200 milliseconds go unnoticed by callers, which wait for a restarting plugin.
     pub backoff_initial: Duration,

@@ -8,7 +8,7 @@ use tokio::net::UnixListener;
 use tokio::sync::mpsc;
 use tokio_stream::Stream;
 use tokio_stream::wrappers::{ReceiverStream, UnixListenerStream};
-use tonic::{Response, Streaming};
+use tonic::{Request, Response, Streaming};
 
 use super::*;
 use crate::handshake::Address;

@@ -3,15 +3,14 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use bytes::Bytes;
+use http::uri::PathAndQuery;
+use prost::Message;
 use talon_sanitize::{Sanitized, inert};
-use tonic::{Code, Request, Status};
-use tonic_health::pb::HealthCheckRequest;
+use tonic::{Code, Status};
 use tonic_health::pb::health_check_response::ServingStatus;
-use tonic_health::pb::health_client::HealthClient;
+use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
 
-use super::link::{OneCall, Tap};
-use super::{Client, ORIGIN, status};
+use super::{Client, SMALL_ANSWER_BYTES, status};
 use crate::capability;
 
 /// What a health check found.
@@ -24,6 +23,8 @@ pub(crate) enum Health {
     /// It did not answer, or with an error.
     Failed(Sanitized),
 }
+
+const CHECK: PathAndQuery = PathAndQuery::from_static("/grpc.health.v1.Health/Check");
 
 /// Ways to ask, in the order in which they are tried; the number of the one that worked is remembered.
 const SERVICE: u8 = 0;
@@ -49,16 +50,8 @@ impl Client {
                 WHOLE_SERVER => self.check("", timeout).await,
                 _ => {
                     let limit = capability::MAX_MESSAGE_BYTES;
-                    return self
-                        .unary(
-                            &self.inner.methods.capabilities,
-                            Bytes::new(),
-                            limit,
-                            Some(timeout),
-                            Tap::default(),
-                        )
-                        .await
-                        .map(|_| true);
+                    let way = &self.inner.methods.capabilities;
+                    return self.unary(way, &(), limit, Some(timeout)).await.map(|_| true);
                 }
             };
             match answer {
@@ -73,11 +66,10 @@ impl Client {
     }
 
     async fn check(&self, service: &str, timeout: Duration) -> Result<bool, Status> {
-        let counted = self.least_used();
-        let mut request = Request::new(HealthCheckRequest { service: service.to_owned() });
-        request.set_timeout(timeout);
-        let mut client = HealthClient::with_origin(OneCall::new(&counted.0.link), ORIGIN.clone());
-        match client.check(request).await?.into_inner().status() {
+        let request = HealthCheckRequest { service: service.to_owned() };
+        let answer = self.unary(&CHECK, &request, SMALL_ANSWER_BYTES, Some(timeout)).await?;
+        let answer = HealthCheckResponse::decode(answer).map_err(|e| Status::internal(e.to_string()))?;
+        match answer.status() {
             ServingStatus::Serving => Ok(true),
             ServingStatus::ServiceUnknown => Err(Status::not_found("")),
             ServingStatus::NotServing | ServingStatus::Unknown => Ok(false),

@@ -1,19 +1,23 @@
 //! Calls to one process, over connections that were checked.
 
-mod codec;
 mod health;
 mod link;
 mod methods;
+mod pool;
 mod raw;
 mod status;
+mod streams;
+mod tap;
+mod unary;
 
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicU8;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
+use http::HeaderMap;
 use http::uri::{PathAndQuery, Uri};
 use prost::Message;
 use talon_proto::goplugin;
@@ -24,16 +28,18 @@ use talon_sanitize::{Sanitized, inert};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tonic::metadata::MetadataMap;
-use tonic::{Code, Request, Status};
+use tonic::{Code, Status};
 
-use self::codec::RawCodec;
 pub(crate) use self::health::Health;
 pub(crate) use self::link::LinkError;
-use self::link::{Link, OneCall, Tap};
 pub(crate) use self::methods::Methods;
+use self::pool::{Pool, Use};
 pub(crate) use self::raw::RawCall;
 #[cfg(test)]
 pub(crate) use self::status::phrase;
+use self::streams::OneCall;
+use self::tap::Tap;
+use self::unary::Head;
 use crate::capability::{self, Capability, CapabilityError};
 use crate::connect::Target;
 use crate::execute::ExecuteError;
@@ -68,26 +74,11 @@ pub(crate) struct Client {
 struct Inner {
     plugin: PluginName,
     methods: Methods,
-    connections: Box<[Pooled]>,
+    pool: Pool,
     /// How this plugin is best asked for its health; learnt from its answers.
     health: AtomicU8,
     /// It was asked to end: what is only held open for it is let go.
     ending: CancellationToken,
-}
-
-#[derive(Debug)]
-struct Pooled {
-    link: Arc<Link>,
-    in_flight: AtomicUsize,
-}
-
-/// Counts one call on a connection for as long as it takes, also when it is dropped.
-struct Use<'c>(&'c Pooled);
-
-impl Drop for Use<'_> {
-    fn drop(&mut self) {
-        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 /// Why capabilities could not be read anew.
@@ -112,25 +103,17 @@ pub(crate) enum InitOutcome {
 }
 
 impl Client {
-    /// Connects `connections` times, one after the other, so that a plugin with a short backlog is not flooded.
+    /// Connects once. Where many calls are under way at once there will be more connections, `connections` of them at most,
+    /// one after the other, so that a plugin with a short backlog is not flooded.
     pub(crate) async fn connect(
         plugin: PluginName,
         methods: Methods,
         target: Target,
         connections: u32,
     ) -> Result<Self, LinkError> {
-        let mut pool = Vec::new();
-        for _ in 0..connections.max(1) {
-            let link = Arc::new(Link::open(target.clone()).await?);
-            pool.push(Pooled { link, in_flight: AtomicUsize::new(0) });
-        }
-        let inner = Inner {
-            plugin,
-            methods,
-            connections: pool.into(),
-            health: AtomicU8::new(0),
-            ending: CancellationToken::new(),
-        };
+        let pool = Pool::open(target, connections).await?;
+        let inner =
+            Inner { plugin, methods, pool, health: AtomicU8::new(0), ending: CancellationToken::new() };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -143,38 +126,38 @@ impl Client {
         max_message_bytes: usize,
     ) -> Sent {
         let tap = Tap::default();
-        let mut request = Request::new(message.encode_to_vec().into());
-        *request.metadata_mut() = metadata;
-        let answer = self.clone().answer(request, deadline, max_message_bytes, tap.clone());
+        let message = unary::framed(message);
+        let answer = self.clone().answer(message, metadata, deadline, max_message_bytes, tap.clone());
         Sent { answer: Box::pin(answer), rest: Box::pin(tap.ended()) }
     }
 
     async fn answer(
         self,
-        request: Request<Bytes>,
+        message: Bytes,
+        metadata: MetadataMap,
         deadline: Option<Instant>,
         max_message_bytes: usize,
         tap: Tap,
     ) -> Result<Bytes, ExecuteError> {
-        let bytes = request.get_ref().len();
+        let bytes = unary::message_bytes(&message);
         if bytes > max_message_bytes {
             let reason =
                 inert!("the call is {} bytes long, and max_message_bytes is {}", bytes, max_message_bytes);
             return Err(ExecuteError::Unavailable { reason, retryable: false });
         }
         let began = Instant::now();
-        let timed_out = || ExecuteError::TimedOut { waited: began.elapsed() };
         let timeout = match deadline {
             None => None,
             Some(deadline) => {
                 let left = deadline.saturating_duration_since(began);
                 if left.is_zero() {
-                    return Err(timed_out());
+                    return Err(ExecuteError::TimedOut { waited: began.elapsed() });
                 }
                 Some(left)
             }
         };
-        let answer = self.asked(&self.inner.methods.execute, request, max_message_bytes, timeout, tap).await;
+        let head = Head { path: &self.inner.methods.execute, metadata: metadata.into_headers(), timeout };
+        let answer = self.asked(head, message, max_message_bytes, &tap).await;
         answer.map_err(|status| {
             let late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
             status::into_error(&status, max_message_bytes, late, began.elapsed())
@@ -187,11 +170,8 @@ impl Client {
         config: &serde_json::Map<String, serde_json::Value>,
     ) -> Result<InitOutcome, Sanitized> {
         let config_json = serde_json::Value::Object(config.clone()).to_string();
-        let request = PluginInitRequest { config_json }.encode_to_vec();
-        match self
-            .unary(&self.inner.methods.init, request.into(), SMALL_ANSWER_BYTES, None, Tap::default())
-            .await
-        {
+        let request = PluginInitRequest { config_json };
+        match self.unary(&self.inner.methods.init, &request, SMALL_ANSWER_BYTES, None).await {
             Ok(_) => Ok(InitOutcome::Done),
             Err(status) if status.code() == Code::Unimplemented => Ok(InitOutcome::Unimplemented),
             Err(status) => Err(status::phrase(&status)),
@@ -224,8 +204,7 @@ impl Client {
         path: &PathAndQuery,
         timeout: Option<Duration>,
     ) -> Result<Arc<Capability>, Declared> {
-        let answer =
-            self.unary(path, Bytes::new(), capability::MAX_MESSAGE_BYTES, timeout, Tap::default()).await;
+        let answer = self.unary(path, &(), capability::MAX_MESSAGE_BYTES, timeout).await;
         let message = answer.map_err(Declared::Status)?;
         Capability::decode(&message, &self.inner.plugin).map(Arc::new).map_err(Declared::Refused)
     }
@@ -235,7 +214,7 @@ impl Client {
     pub(crate) async fn shutdown(&self, timeout: Duration) -> bool {
         // Before it is asked, as go-plugin's own host does: a program that waits for its open streams would wait for us.
         self.inner.ending.cancel();
-        match self.unary(&SHUTDOWN, Bytes::new(), SMALL_ANSWER_BYTES, Some(timeout), Tap::default()).await {
+        match self.unary(&SHUTDOWN, &(), SMALL_ANSWER_BYTES, Some(timeout)).await {
             Ok(_) => true,
             Err(status) if std::error::Error::source(&status).is_some() => true,
             Err(status) => status.code() == Code::Unavailable,
@@ -250,7 +229,7 @@ impl Client {
         stderr: &mut Scribe,
         line_bytes: usize,
     ) -> bool {
-        let call = OneCall::new(&self.inner.connections[0].link);
+        let call = OneCall::new(self.inner.pool.first());
         let mut client = goplugin::grpc_stdio_client::GrpcStdioClient::with_origin(call, ORIGIN.clone())
             .max_decoding_message_size(STDIO_PIECE_BYTES);
         let mut stream = match client.stream_stdio(()).await {
@@ -278,7 +257,7 @@ impl Client {
     /// service waits until somebody takes the news of it. What it offers is thrown away, for no such service is ever called.
     /// False: the program has no broker.
     pub(crate) async fn drain_broker(&self) -> bool {
-        let call = OneCall::new(&self.inner.connections[0].link);
+        let call = OneCall::new(self.inner.pool.first());
         let mut client = goplugin::grpc_broker_client::GrpcBrokerClient::with_origin(call, ORIGIN.clone())
             .max_decoding_message_size(SMALL_ANSWER_BYTES);
         // It is never told of a service of ours: there is none. Our side ends with the rest, for as long as it is open the
@@ -312,7 +291,7 @@ impl Client {
         if self.inner.ending.is_cancelled() {
             return None;
         }
-        let call = OneCall::new(&self.inner.connections[0].link);
+        let call = OneCall::new(self.inner.pool.first());
         let mut client =
             NoticesClient::with_origin(call, ORIGIN.clone()).max_decoding_message_size(MAX_NOTICE_BYTES);
         match client.listen(ListenRequest {}).await {
@@ -331,52 +310,49 @@ impl Client {
         }
     }
 
-    /// The same with nothing beside the message.
+    /// One call whose stream nobody else holds.
     async fn unary(
         &self,
         path: &PathAndQuery,
-        message: Bytes,
+        message: &impl Message,
         max_answer_bytes: usize,
         timeout: Option<Duration>,
-        tap: Tap,
     ) -> Result<Bytes, Status> {
-        self.asked(path, Request::new(message), max_answer_bytes, timeout, tap).await
+        let head = Head { path, metadata: HeaderMap::new(), timeout };
+        self.asked(head, unary::framed(message), max_answer_bytes, &Tap::default()).await
     }
 
     /// One call on the connection with the fewest, cancelled on the wire when it is late or dropped, unless the tap
     /// is held on to.
     async fn asked(
         &self,
-        path: &PathAndQuery,
-        mut request: Request<Bytes>,
+        head: Head<'_>,
+        message: Bytes,
         max_answer_bytes: usize,
-        timeout: Option<Duration>,
-        tap: Tap,
+        tap: &Tap,
     ) -> Result<Bytes, Status> {
-        let counted = self.least_used();
-        let call = OneCall { link: counted.0.link.clone(), tap };
-        let mut grpc = tonic::client::Grpc::with_origin(call, ORIGIN.clone())
-            .max_decoding_message_size(max_answer_bytes);
-        if let Some(timeout) = timeout {
-            request.set_timeout(timeout);
-        }
-        let call = grpc.unary(request, path.clone(), RawCodec);
-        let answer = match timeout {
+        let used = self.least_used();
+        let timeout = head.timeout;
+        let call = unary::call(used.link, tap, head, message, max_answer_bytes);
+        match timeout {
             // Our own clock: the header's is the plugin's to keep, and waiting for a connection counts, too.
             Some(timeout) => tokio::time::timeout(timeout, call)
                 .await
                 .unwrap_or_else(|_| Err(Status::deadline_exceeded("no answer in time"))),
             None => call.await,
-        };
-        answer.map(tonic::Response::into_inner)
+        }
     }
 
+    /// The connection with the fewest calls; one more is opened beside it where even that has many.
     fn least_used(&self) -> Use<'_> {
-        let pool = &self.inner.connections;
-        let least = pool.iter().min_by_key(|pooled| pooled.in_flight.load(Ordering::Relaxed));
-        let pooled = least.unwrap_or(&pool[0]);
-        pooled.in_flight.fetch_add(1, Ordering::Relaxed);
-        Use(pooled)
+        let used = self.inner.pool.least_used();
+        if self.inner.pool.wants_another(&used) && !self.inner.ending.is_cancelled() {
+            let inner = self.inner.clone();
+            tokio::spawn(async move {
+                inner.ending.run_until_cancelled(inner.pool.open_another()).await;
+            });
+        }
+        used
     }
 }
 

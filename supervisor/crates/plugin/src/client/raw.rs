@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::HeaderMap;
 use http::uri::PathAndQuery;
 use tokio::time::Instant;
-use tonic::{Request, Status};
+use tonic::Status;
 
-use super::codec::RawCodec;
-use super::link::{OneCall, Tap};
-use super::{Client, ORIGIN, status};
+use super::tap::Tap;
+use super::unary::{self, Head};
+use super::{Client, status};
 use crate::execute::ExecuteError;
 
 /// One call of any method.
@@ -32,17 +33,13 @@ impl Client {
     pub(crate) async fn raw(&self, call: RawCall) -> Result<Bytes, ExecuteError> {
         let RawCall { path, message, timeout, patience, max_answer_bytes } = call;
         let began = Instant::now();
-        let counted = self.least_used();
-        let link = OneCall { link: counted.0.link.clone(), tap: Tap::default() };
-        let mut grpc = tonic::client::Grpc::with_origin(link, ORIGIN.clone())
-            .max_decoding_message_size(max_answer_bytes);
-        let mut request = Request::new(message);
-        if let Some(timeout) = timeout {
-            request.set_timeout(timeout);
-        }
-        let answered = tokio::time::timeout(patience, grpc.unary(request, path, RawCodec)).await;
+        let used = self.least_used();
+        let (tap, head) = (Tap::default(), Head { path: &path, metadata: HeaderMap::new(), timeout });
+        let message = unary::framed_bytes(&message);
+        let call = unary::call(used.link, &tap, head, message, max_answer_bytes);
+        let answered = tokio::time::timeout(patience, call).await;
         let answer = answered.map_err(|_| ExecuteError::TimedOut { waited: began.elapsed() })?;
         let meaning = |status: Status| status::into_error(&status, max_answer_bytes, false, began.elapsed());
-        answer.map(tonic::Response::into_inner).map_err(meaning)
+        answer.map_err(meaning)
     }
 }

@@ -10,14 +10,14 @@ use tonic::{Code, Status};
 
 use crate::execute::{ExecuteError, MAX_STATUS_MESSAGE_CHARS};
 
-/// How tonic words the refusal of a message whose announced length is over the limit. It refuses before it makes
-/// room for the message, so no more than a window's worth was received.
-const TOO_LARGE: &str = "Error, decoded message length too large";
+/// How the refusal of a message whose announced length is over the limit begins. It is refused before room is made for it,
+/// so no more than a window's worth was received.
+pub(super) const TOO_LARGE: &str = "the answer is too large";
 
-/// How tonic words what is not gRPC at all.
-const NOT_GRPC: [&str; 2] = ["protocol error: ", "Missing response message"];
+/// How everything begins that is not gRPC at all.
+pub(super) const NOT_GRPC: &str = "protocol error: ";
 
-/// How tonic's own timer, which follows the grpc-timeout header, words its end.
+/// How the timer of a plugin with tonic, which follows the grpc-timeout header, words its end.
 const TIMER: &str = "Timeout expired";
 
 /// The same in bytes: no character has more than four.
@@ -86,7 +86,7 @@ pub(super) fn into_error(status: &Status, limit: usize, late: bool, waited: Dura
     if let Some(story) = broken(status) {
         return ExecuteError::Transport(Arc::new(Broken(story)));
     }
-    if code == Code::Internal && NOT_GRPC.iter().any(|prefix| text.starts_with(prefix)) {
+    if code == Code::Internal && text.starts_with(NOT_GRPC) {
         return ExecuteError::NotDecodable(message(status));
     }
     ExecuteError::Status { code, message: message(status) }

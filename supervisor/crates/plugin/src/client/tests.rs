@@ -1,4 +1,4 @@
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use futures_util::FutureExt;
 use talon_proto::plugin::plugin_service_server::{PluginService, PluginServiceServer};
@@ -6,7 +6,7 @@ use talon_proto::plugin::{Action, HostMessage, PluginCapabilities, PluginMessage
 use tokio::net::UnixListener;
 use tokio::sync::Notify;
 use tokio_stream::wrappers::UnixListenerStream;
-use tonic::Response;
+use tonic::{Request, Response};
 use tower::{Service, service_fn};
 
 use super::*;
@@ -248,9 +248,9 @@ async fn a_plugin_that_follows_the_deadline_ends_the_stream_by_itself() {
 #[tokio::test]
 async fn what_still_comes_on_a_kept_stream_is_thrown_away() {
     let s = plain().await;
-    let message: Bytes = big(60 << 20).encode_to_vec().into();
-    let tap = Tap::default();
-    let mut answer = Box::pin(s.client.clone().answer(Request::new(message), None, usize::MAX, tap.clone()));
+    let (message, tap) = (unary::framed(&big(60 << 20)), Tap::default());
+    let answer = s.client.clone().answer(message, MetadataMap::new(), None, usize::MAX, tap.clone());
+    let mut answer = Box::pin(answer);
     while !tap.is_answering() {
         assert!(futures_util::poll!(&mut answer).is_pending());
         tokio::task::yield_now().await;
@@ -277,7 +277,7 @@ async fn dropping_a_call_cancels_it_on_the_wire() {
         tokio::spawn(
             async move { client.execute(&call("hang"), MetadataMap::new(), None, LIMIT).answer.await },
         );
-    while s.client.inner.connections[0].in_flight.load(Ordering::Relaxed) == 0 {
+    while s.client.inner.pool.places()[0].in_flight.load(Ordering::Relaxed) == 0 {
         tokio::task::yield_now().await;
     }
     // The connection works in order, so once this answer is here the plugin has the hanging call.
@@ -285,7 +285,7 @@ async fn dropping_a_call_cancels_it_on_the_wire() {
     hanging.abort();
     s.plugin.cancelled.notified().await;
     assert!(hanging.await.unwrap_err().is_cancelled());
-    assert_eq!(s.client.inner.connections[0].in_flight.load(Ordering::Relaxed), 0);
+    assert_eq!(s.client.inner.pool.places()[0].in_flight.load(Ordering::Relaxed), 0);
 }
 
 #[tokio::test]
@@ -332,7 +332,7 @@ async fn a_plugin_that_goes_away_is_a_broken_connection() {
         tokio::spawn(
             async move { client.execute(&call("hang"), MetadataMap::new(), None, LIMIT).answer.await },
         );
-    while s.client.inner.connections[0].in_flight.load(Ordering::Relaxed) == 0 {
+    while s.client.inner.pool.places()[0].in_flight.load(Ordering::Relaxed) == 0 {
         tokio::task::yield_now().await;
     }
     s.client.execute(&call("echo"), MetadataMap::new(), None, LIMIT).answer.await.unwrap();
@@ -345,14 +345,39 @@ async fn a_plugin_that_goes_away_is_a_broken_connection() {
 }
 
 #[tokio::test]
-async fn calls_spread_over_the_connections() {
+async fn calls_that_pile_up_spread_over_more_connections() {
     let s = served(Scripted::default(), None, 3).await;
-    let held: Vec<_> = (0..6).map(|_| s.client.least_used()).collect();
-    let counts: Vec<_> =
-        s.client.inner.connections.iter().map(|c| c.in_flight.load(Ordering::Relaxed)).collect();
-    assert_eq!(counts, [2, 2, 2]);
+    let pool = &s.client.inner.pool;
+    let mut held: Vec<_> = (0..8).map(|_| s.client.least_used()).collect();
+    assert_eq!(pool.opened(), 1, "a few calls at once need no other");
+    while pool.opened() < 3 {
+        held.push(s.client.least_used());
+        tokio::task::yield_now().await;
+    }
+    let most = pool.places().iter().map(|place| place.in_flight.load(Ordering::Relaxed)).max().unwrap();
+    while held.len() < 3 * most + 60 {
+        held.push(s.client.least_used());
+    }
+    let counts: Vec<_> = pool.places().iter().map(|place| place.in_flight.load(Ordering::Relaxed)).collect();
+    assert_eq!(counts.iter().sum::<usize>(), held.len());
+    assert!(counts.iter().max().unwrap() - counts.iter().min().unwrap() <= 1, "{counts:?}");
     drop(held);
-    assert!(s.client.inner.connections.iter().all(|c| c.in_flight.load(Ordering::Relaxed) == 0));
+    assert!(pool.places().iter().all(|place| place.in_flight.load(Ordering::Relaxed) == 0));
+    for _ in 0..30 {
+        s.client.execute(&call("echo"), MetadataMap::new(), None, LIMIT).answer.await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_plugin_that_cannot_be_connected_to_again_is_called_as_before() {
+    let s = served(Scripted::default(), None, 3).await;
+    let path = s._private.socket_dir().join("plugin1");
+    std::fs::remove_file(path).unwrap();
+    let held: Vec<_> = (0..20).map(|_| s.client.least_used()).collect();
+    for _ in 0..30 {
+        s.client.execute(&call("echo"), MetadataMap::new(), None, LIMIT).answer.await.unwrap();
+    }
+    assert_eq!((s.client.inner.pool.opened(), held.len()), (1, 20));
 }
 
 #[tokio::test]

@@ -24,7 +24,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper_util::rt::TokioIo;
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
@@ -45,8 +44,8 @@ const TLS_HANDSHAKE: Duration = Duration::from_secs(10);
 /// A connection as it is made.
 pub(crate) type Plain = Either<UnixStream, TcpStream>;
 
-/// A connection as hyper takes it.
-pub(crate) type Connection = TokioIo<Either<Plain, Secured>>;
+/// A connection as it is used.
+pub(crate) type Connection = Either<Plain, Secured>;
 
 /// Where one process's connections lead, and who has to be there.
 #[derive(Debug, Clone)]
@@ -223,14 +222,13 @@ impl Target {
             Place::Handed(dir) => Either::Left(handed(dir).await?),
             Place::Tcp(addr) => Either::Right(self.tcp(*addr).await?),
         };
-        let io = match &self.tls {
+        Ok(match &self.tls {
             None => Either::Left(io),
             Some(tls) => {
                 let secured = tokio::time::timeout(TLS_HANDSHAKE, tls.secure(io)).await;
                 Either::Right(secured.map_err(|_| TlsError::Slow)??)
             }
-        };
-        Ok(TokioIo::new(io))
+        })
     }
 
     async fn unix(&self, dir: &PrivateDir, socket: &Path) -> Result<UnixStream, ConnectError> {

@@ -161,7 +161,7 @@ async fn every_connection_of_a_process_is_encrypted() {
     let target = target.secured(Some(tls));
     let mut connections = Vec::new();
     for _ in 0..3 {
-        let connection = target.connect().await.unwrap().into_inner();
+        let connection = target.connect().await.unwrap();
         assert!(matches!(connection, Either::Right(_)));
         connections.push(connection);
     }

@@ -7,8 +7,8 @@ use crate::bridge::Bridges;
 use crate::entry::PluginSettings;
 use crate::name::PluginName;
 use crate::spec::{
-    CallSettings, ChangedTools, Cookie, DEFAULT_SERVICE, Dialect, LifecycleSettings, PluginSpec,
-    SandboxSettings, Tls,
+    CallSettings, ChangedTools, Cookie, DEFAULT_CONNECTIONS, DEFAULT_SERVICE, Dialect, LifecycleSettings,
+    PluginSpec, SandboxSettings, Tls,
 };
 
 /// The transport's hard limit on one message from a plugin: 8 MiB leaves room for answers that will be cut, and
@@ -30,7 +30,7 @@ pub struct SpecDefaults {
     pub app_versions: Vec<u32>,
     /// Processes of each plugin.
     pub instances: u32,
-    /// Connections to each process.
+    /// The most connections to each process.
     pub connections: u32,
     /// Whether plugins start with the supervisor.
     pub enabled: bool,
@@ -51,7 +51,7 @@ impl Default for SpecDefaults {
             cookie: Cookie::default(),
             app_versions: vec![1],
             instances: 1,
-            connections: 1,
+            connections: DEFAULT_CONNECTIONS,
             enabled: true,
             watch: false,
             bridges: Bridges::default(),

@@ -309,7 +309,7 @@ impl Wire for FakeClient {
         &self,
         message: &ToolCallRequest,
         _metadata: MetadataMap,
-        _deadline: Option<Instant>,
+        deadline: Option<Instant>,
         _max_message_bytes: usize,
     ) -> Sent {
         let stream = Arc::new(Alive::new(&self.streams));
@@ -322,7 +322,13 @@ impl Wire for FakeClient {
                     return Err(ExecuteError::Transport(Arc::new(std::io::Error::other("broken pipe"))));
                 }
                 if manners.gated {
-                    gate.acquire().await.unwrap().forget();
+                    let admitted = gate.acquire();
+                    let admitted = match deadline {
+                        None => Ok(admitted.await),
+                        Some(deadline) => tokio::time::timeout_at(deadline, admitted).await,
+                    };
+                    let waited = Duration::ZERO;
+                    admitted.map_err(|_| ExecuteError::TimedOut { waited })?.unwrap().forget();
                 }
                 Ok(Bytes::from(answer))
             }),

@@ -59,7 +59,13 @@ async fn a_call_in_flight_fails_at_once_when_its_process_dies_and_a_later_one_wa
     // The answer that the dead generation never gave reaches nobody: the next call gets its own.
     script.gate.add_permits(1);
     assert_eq!(text(plugin.executor().execute(call("greet", Some(60 * SECOND))).await), "0.2");
-    assert!(began.elapsed() >= Duration::from_millis(100), "it waited for the backoff");
+    assert_eq!(began.elapsed(), Duration::ZERO, "the first restart is at once");
+
+    script.latest().exit("killed by SIGSEGV");
+    plugin.reaches(|view| view.state != State::Ready).await;
+    script.gate.add_permits(1);
+    assert_eq!(text(plugin.executor().execute(call("greet", Some(60 * SECOND))).await), "0.3");
+    assert!(began.elapsed() >= Duration::from_millis(200), "it waited for the backoff");
 }
 
 #[tokio::test(start_paused = true)]
@@ -87,9 +93,8 @@ async fn a_plugin_that_keeps_dying_is_failed_and_calls_say_so_at_once() {
         plugin.settled().await;
         assert_eq!(script.launched(), launched);
         script.latest().exit("killed by SIGSEGV");
-        while plugin.snapshot().state == State::Ready {
-            tokio::task::yield_now().await;
-        }
+        let deaths = u32::try_from(launched).unwrap();
+        plugin.reaches(|view| view.deaths == deaths).await;
     }
     plugin.settled().await;
     let snapshot = plugin.snapshot();
@@ -358,7 +363,7 @@ async fn a_plugin_that_ignores_a_deadline_is_killed_and_the_other_calls_die_with
     let (script, registry, plugin) = watched(HEEDLESS).await;
     let mut events = registry_events(&registry);
     let other = in_flight(&plugin).await;
-    let began = Instant::now();
+    let (began, process) = (Instant::now(), script.latest());
     let late = plugin.executor().execute(named("c1", 2)).await.unwrap_err();
     assert!(matches!(late, ExecuteError::TimedOut { waited } if waited == 2 * SECOND));
     assert_eq!(began.elapsed(), 2 * SECOND, "the caller is told at the deadline");
@@ -371,18 +376,15 @@ async fn a_plugin_that_ignores_a_deadline_is_killed_and_the_other_calls_die_with
         "the plugin died during the call (killed, because it ignored the deadline of another call)"
     );
     assert!(error.retryable());
-    assert_eq!(*script.latest().told.lock().unwrap(), ["SIGKILL"], "it is asked for nothing more");
-    let snapshot = plugin.snapshot();
-    assert_eq!(snapshot.deaths, 1);
-    assert_eq!(
-        snapshot.reason.unwrap(),
-        "ignored the deadline of call c1 (action greet) for 5 s; restart 1 of 3 follows"
-    );
+    assert_eq!(*process.told.lock().unwrap(), ["SIGKILL"], "it is asked for nothing more");
+    assert_eq!(plugin.snapshot().deaths, 1);
     plugin.reaches(|view| view.generation == 2 && view.state == State::Ready).await;
     let told = std::iter::from_fn(|| events.try_recv().ok());
     assert!(told.into_iter().any(|event| {
         event.kind.as_str() == "state_changed"
-            && event.message.contains("ignored the deadline of call c1 (action greet) for 5 s")
+            && event
+                .message
+                .contains("ignored the deadline of call c1 (action greet) for 5 s; restart 1 of 3 follows")
     }));
     assert_eq!(script.streams(), 0);
 }
@@ -437,7 +439,7 @@ async fn what_a_call_waited_elsewhere_is_not_held_against_the_plugin() {
     let began = Instant::now();
     let waited = ExecuteRequest { configured_timeout: Some(30 * SECOND), ..named("c1", 2) };
     plugin.executor().execute(waited).await.unwrap_err();
-    plugin.reaches(|view| view.state != State::Ready).await;
+    plugin.reaches(|view| view.deaths == 1).await;
     assert_eq!(began.elapsed(), 35 * SECOND);
 }
 
@@ -490,10 +492,10 @@ async fn a_process_that_goes_anyway_is_not_killed_for_a_call_that_it_ignored() {
 #[tokio::test(start_paused = true)]
 async fn a_plugin_that_ignores_every_deadline_is_failed_in_the_end() {
     let (script, _registry, plugin) = watched(HEEDLESS).await;
-    for _ in 0..4 {
+    for deaths in 1..=4 {
         plugin.settled().await;
         plugin.executor().execute(named("c1", 1)).await.unwrap_err();
-        plugin.reaches(|view| view.state != State::Ready).await;
+        plugin.reaches(|view| view.deaths == deaths).await;
     }
     plugin.settled().await;
     assert_eq!((plugin.snapshot().state, script.launched()), (State::Failed, 4));

@@ -119,8 +119,9 @@ pub struct PluginSettings {
     #[schemars(range(min = 1, max = 64), extend("x-default" = "1"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instances: Option<u32>,
-    /// How many connections lead to each process. One serves most plugins, a hot one gains from up to 4.
-    #[schemars(range(min = 1, max = 16), extend("x-default" = "1"))]
+    /// How many connections lead to each process at most. There is one until more than eight calls at once are under way on it;
+    /// measured, nothing is gained beyond 4.
+    #[schemars(range(min = 1, max = 16), extend("x-default" = "4"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<u32>,
     /// Environment variables, on top of `env_allow_list`.

@@ -77,8 +77,7 @@ pub(super) async fn hangs_up(target: &Target) -> bool {
 }
 
 async fn hangs_up_once(target: &Target) -> bool {
-    let Ok(connection) = target.connect().await else { return false };
-    let mut stream = connection.into_inner();
+    let Ok(mut stream) = target.connect().await else { return false };
     // If it has hung up already, that shows when it is read from.
     let _ = stream.write_all(HELLO).await;
     match stream.read(&mut [0]).await {

@@ -186,7 +186,7 @@ impl Retry {
     }
 }
 
-/// Our own connector's words, or those that lie deepest in hyper's error.
+/// Our own connector's words, or those that lie deepest in HTTP/2's error.
 fn connect_cause(error: &LinkError) -> Sanitized {
     let error = match error {
         LinkError::Connect(own) => return Raw::of(own).line(),

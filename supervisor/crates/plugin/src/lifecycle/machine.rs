@@ -419,7 +419,13 @@ impl Machine {
         } else if self.tally.is_full() {
             (Reason::DiedTooOften { deaths, window: policy.restart_window, cause }, Next::Fail)
         } else {
-            let wait = backoff::wait(policy.backoff_initial, policy.backoff_max, deaths, input.jitter);
+            // One death of what has served is an accident, and callers wait meanwhile; how many start at once is bounded
+            // elsewhere. What dies again, or did not even start, has to wait.
+            let wait = if deaths == 1 && matches!(self.phase, Phase::Up(_)) {
+                Duration::ZERO
+            } else {
+                backoff::wait(policy.backoff_initial, policy.backoff_max, deaths, input.jitter)
+            };
             (Reason::Died { deaths, allowed: policy.max_restarts, cause }, Next::Backoff(wait))
         };
         self.reason = Some(reason);

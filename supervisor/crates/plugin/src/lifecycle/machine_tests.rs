@@ -84,9 +84,15 @@ fn a_death_goes_through_draining_and_backoff_to_ready_again() {
     assert_eq!(story.machine.state(), State::Backoff);
     assert_eq!(story.says(), "killed by SIGKILL; restart 1 of 3 follows");
     assert_eq!(story.wake(), vec![Action::Launch { generation: 2 }]);
-    assert_eq!(story.now, Duration::from_millis(200));
+    assert_eq!(story.now, Duration::ZERO, "the first restart is at once");
     story.comes_up();
     assert_eq!(story.machine.reason(), None);
+
+    story.dies();
+    story.hear(Report::Gone);
+    assert_eq!(story.machine.state(), State::Backoff);
+    assert_eq!(story.wake(), vec![Action::Launch { generation: 3 }]);
+    assert_eq!(story.now, Duration::from_millis(400));
 }
 
 #[test]
@@ -146,6 +152,7 @@ fn a_launch_that_fails_is_a_death_and_one_that_is_refused_ends_it() {
     assert_eq!(story.machine.state(), State::Backoff);
     assert_eq!(story.machine.deaths(story.now), 1);
     story.wake();
+    assert_eq!(story.now, Duration::from_millis(200), "what did not even start has to wait");
     assert_eq!(story.hear(failed(true)), vec![]);
     assert_eq!(story.machine.state(), State::Refused);
     assert!(!story.machine.is_coming());

@@ -1,0 +1,141 @@
+//! One call's stream, held together with whoever waits for the answer, so that it can be kept after its caller is gone.
+
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use h2::client::ResponseFuture;
+use h2::{Reason, RecvStream};
+use http::HeaderMap;
+use http::response::Parts;
+
+/// A stream with two holders: it is reset when the last of both lets go.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tap(Arc<Mutex<Flow>>);
+
+#[derive(Debug, Default)]
+enum Flow {
+    /// Nothing of the call is on its way to the plugin.
+    #[default]
+    Unsent,
+    /// The plugin was asked.
+    Asked(ResponseFuture),
+    /// It answers.
+    Answering(RecvStream),
+    /// It has ended the stream, or somebody else reads on.
+    Over,
+}
+
+impl Tap {
+    /// The plugin was asked; this is what its answer comes on.
+    pub(super) fn asked(&self, response: ResponseFuture) {
+        *self.flow() = Flow::Asked(response);
+    }
+
+    /// The head of the answer. Pending for ever where nothing was asked or somebody else reads on.
+    pub(super) async fn head(&self) -> Result<Parts, h2::Error> {
+        poll_fn(|cx| self.poll_head(cx)).await
+    }
+
+    /// The next piece of the answer, as the wire's frames have it; `None` once there are no more.
+    pub(super) async fn data(&self) -> Option<Result<Bytes, h2::Error>> {
+        poll_fn(|cx| match &mut *self.flow() {
+            Flow::Answering(body) => poll_data(body, cx),
+            _ => Poll::Ready(None),
+        })
+        .await
+    }
+
+    /// What comes after the last piece. The stream is over then.
+    pub(super) async fn trailers(&self) -> Result<Option<HeaderMap>, h2::Error> {
+        poll_fn(|cx| {
+            let mut flow = self.flow();
+            let Flow::Answering(body) = &mut *flow else { return Poll::Ready(Ok(None)) };
+            let trailers = ready!(poll_trailers(body, cx));
+            *flow = Flow::Over;
+            Poll::Ready(trailers)
+        })
+        .await
+    }
+
+    /// Resolves once the plugin has ended the stream; at once if it never saw the call. What still comes is thrown
+    /// away as it comes, so that no more than a window's worth is ever held. Only for when nobody waits for the
+    /// answer any more.
+    pub(super) async fn ended(self) {
+        let flow = std::mem::replace(&mut *self.flow(), Flow::Over);
+        let mut rest = match flow {
+            Flow::Unsent | Flow::Over => return,
+            Flow::Asked(response) => match response.await {
+                Ok(response) => response.into_body(),
+                Err(_) => return,
+            },
+            Flow::Answering(rest) => rest,
+        };
+        while let Some(Ok(_)) = poll_fn(|cx| poll_data(&mut rest, cx)).await {
+            // A plugin that sends without a pause must not keep the thread to itself.
+            tokio::task::coop::consume_budget().await;
+        }
+        // The stream ends with its trailers; whatever they say, it is over.
+        let _ = poll_fn(|cx| poll_trailers(&mut rest, cx)).await;
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_answering(&self) -> bool {
+        matches!(*self.flow(), Flow::Answering(_))
+    }
+
+    fn flow(&self) -> MutexGuard<'_, Flow> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn poll_head(&self, cx: &mut Context<'_>) -> Poll<Result<Parts, h2::Error>> {
+        let mut flow = self.flow();
+        let Flow::Asked(response) = &mut *flow else { return Poll::Pending };
+        match ready!(std::pin::Pin::new(response).poll(cx)) {
+            Ok(response) => {
+                let (head, body) = response.into_parts();
+                *flow = Flow::Answering(body);
+                Poll::Ready(Ok(head))
+            }
+            Err(error) => {
+                *flow = Flow::Over;
+                Poll::Ready(Err(error))
+            }
+        }
+    }
+}
+
+/// The next piece of an answer. There is room for as much again at once, for whoever asks has nothing of it left.
+pub(super) fn poll_data(
+    body: &mut RecvStream,
+    cx: &mut Context<'_>,
+) -> Poll<Option<Result<Bytes, h2::Error>>> {
+    let piece = ready!(body.poll_data(cx));
+    Poll::Ready(match piece {
+        Some(Ok(piece)) => {
+            // It fails only where the stream is over, and then nothing more comes.
+            let _ = body.flow_control().release_capacity(piece.len());
+            Some(Ok(piece))
+        }
+        Some(Err(error)) if is_plain_end(&error) => None,
+        other => other,
+    })
+}
+
+/// What comes after the pieces.
+pub(super) fn poll_trailers(
+    body: &mut RecvStream,
+    cx: &mut Context<'_>,
+) -> Poll<Result<Option<HeaderMap>, h2::Error>> {
+    body.poll_trailers(cx).map(|trailers| match trailers {
+        Err(error) if is_plain_end(&error) => Ok(None),
+        trailers => trailers,
+    })
+}
+
+/// Servers end a stream that they want nothing more of with one of these once their answer is out. An answer that is not
+/// whole then lacks its status, which is found there.
+fn is_plain_end(error: &h2::Error) -> bool {
+    matches!(error.reason(), Some(Reason::NO_ERROR | Reason::CANCEL))
+}

@@ -1,0 +1,279 @@
+//! One call with one answer, as gRPC writes them down: a head, a message with its length before it, and a status at the end.
+//!
+//! By hand, because what is left of it beside h2 is this file: tonic's client boxes the message, the answer and the error on
+//! each of its layers, and copies what it received once more to put the pieces together that mostly are one already.
+
+use std::time::Duration;
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, TE};
+use http::uri::{PathAndQuery, Uri};
+use http::{Method, Request, StatusCode, Version};
+use tonic::{Code, Status};
+
+use super::link::{Link, LinkError};
+use super::status::{NOT_GRPC, TOO_LARGE};
+use super::tap::Tap;
+
+/// Before every message: whether it is compressed, and how long it is.
+const PREFIX_BYTES: usize = 5;
+
+/// From this size on a message that came in one piece stays where it was received; a shorter one is copied. It may be kept
+/// for long, and then must not hold on to a buffer of which it is a small part.
+const SHARED_FROM_BYTES: usize = 32 << 10;
+
+/// The longest time that the header can say, in each unit: eight digits.
+const MAX_TIMEOUT_DIGITS: u128 = 99_999_999;
+
+const TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
+const STATUS: HeaderName = HeaderName::from_static("grpc-status");
+const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
+const ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
+
+/// A message as it goes on the wire.
+pub(super) fn framed(message: &impl prost::Message) -> Bytes {
+    let length = message.encoded_len();
+    let mut frame = BytesMut::with_capacity(PREFIX_BYTES + length);
+    prefix(&mut frame, length);
+    message.encode(&mut frame).expect("there is room for what it said it needs");
+    frame.freeze()
+}
+
+/// The same for one that is encoded already.
+pub(super) fn framed_bytes(message: &[u8]) -> Bytes {
+    let mut frame = BytesMut::with_capacity(PREFIX_BYTES + message.len());
+    prefix(&mut frame, message.len());
+    frame.put_slice(message);
+    frame.freeze()
+}
+
+fn prefix(frame: &mut BytesMut, length: usize) {
+    frame.put_u8(0);
+    // Messages of 4 GiB are refused long before; see `MAX_MESSAGE_BYTES`.
+    frame.put_u32(u32::try_from(length).unwrap_or(u32::MAX));
+}
+
+/// How long a framed message is.
+pub(super) fn message_bytes(framed: &Bytes) -> usize {
+    framed.len().saturating_sub(PREFIX_BYTES)
+}
+
+/// What goes before a message.
+pub(super) struct Head<'a> {
+    pub(super) path: &'a PathAndQuery,
+    pub(super) metadata: HeaderMap,
+    pub(super) timeout: Option<Duration>,
+}
+
+impl Head<'_> {
+    fn request(&self) -> Request<()> {
+        let mut request = Request::new(());
+        *request.method_mut() = Method::POST;
+        *request.version_mut() = Version::HTTP_2;
+        *request.uri_mut() = uri(self.path);
+        let mut headers = self.metadata.clone();
+        headers.insert(TE, HeaderValue::from_static("trailers"));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+        if let Some(timeout) = self.timeout {
+            headers.insert(TIMEOUT, timeout_value(timeout));
+        }
+        *request.headers_mut() = headers;
+        request
+    }
+}
+
+/// Every request has an origin. It is only a header to the plugin: the connector knows where to go.
+fn uri(path: &PathAndQuery) -> Uri {
+    let mut parts = super::ORIGIN.clone().into_parts();
+    parts.path_and_query = Some(path.clone());
+    Uri::from_parts(parts).expect("an origin and a path are a whole")
+}
+
+/// In the smallest unit in which it has no more digits than gRPC allows.
+fn timeout_value(timeout: Duration) -> HeaderValue {
+    let nanos = timeout.as_nanos();
+    let units = [(1, 'n'), (1_000, 'u'), (1_000_000, 'm'), (1_000_000_000, 'S')];
+    let fitting = units.iter().find(|(unit, _)| nanos / unit <= MAX_TIMEOUT_DIGITS);
+    let text = match fitting {
+        Some((unit, letter)) => format!("{}{letter}", nanos / unit),
+        // Three years: nobody's deadline.
+        None => format!("{MAX_TIMEOUT_DIGITS}S"),
+    };
+    HeaderValue::try_from(text).expect("digits and a letter")
+}
+
+/// Asks, and reads the one message of the answer.
+pub(super) async fn call(
+    link: &Link,
+    tap: &Tap,
+    head: Head<'_>,
+    message: Bytes,
+    max_answer_bytes: usize,
+) -> Result<Bytes, Status> {
+    let opened = link.open_stream(|| head.request()).await;
+    let (response, mut sending) = opened.map_err(broken)?;
+    tap.asked(response);
+    // What does not fit into the window waits in h2; it is held once, whoever waits for it.
+    sending.send_data(message, true).map_err(|error| broken(LinkError::Http(error)))?;
+    drop(sending);
+    answer(tap, max_answer_bytes).await
+}
+
+async fn answer(tap: &Tap, limit: usize) -> Result<Bytes, Status> {
+    let failed = |error| broken(LinkError::Http(error));
+    let head = tap.head().await.map_err(failed)?;
+    if let Some(encoding) = head.headers.get(ENCODING).filter(|encoding| *encoding != "identity") {
+        let encoding = String::from_utf8_lossy(encoding.as_bytes());
+        return Err(not_grpc(format_args!("the answer is compressed with {encoding}, unasked")));
+    }
+    // An answer that is nothing but a status has it here already.
+    let whole = ended(&head.headers)?;
+    let mut message = Incoming::new(limit);
+    while let Some(piece) = tap.data().await {
+        message.take(piece.map_err(failed)?)?;
+    }
+    let trailers = tap.trailers().await.map_err(failed)?;
+    let whole = match &trailers {
+        Some(trailers) => ended(trailers)? || whole,
+        None => whole,
+    };
+    if message.is_partial() {
+        return Err(not_grpc(format_args!("the answer ends within its message")));
+    }
+    if !whole {
+        return Err(without_status(head.status));
+    }
+    message.whole.ok_or_else(|| not_grpc(format_args!("there is no message in the answer")))
+}
+
+/// Whether these headers end a call well; `false` if they do not end it.
+fn ended(headers: &HeaderMap) -> Result<bool, Status> {
+    match headers.get(STATUS) {
+        None => Ok(false),
+        Some(code) if code == "0" => Ok(true),
+        Some(code) => {
+            // No more than these two: tonic's reader of a status trusts that what else is in it is as it should be.
+            let mut said = HeaderMap::with_capacity(2);
+            said.insert(STATUS, code.clone());
+            if let Some(message) = headers.get(MESSAGE) {
+                said.insert(MESSAGE, message.clone());
+            }
+            match Status::from_header_map(&said) {
+                Some(status) if status.code() != Code::Ok => Err(status),
+                _ => Ok(true),
+            }
+        }
+    }
+}
+
+/// What an answer without a status means: gRPC's own table of HTTP's.
+fn without_status(http: StatusCode) -> Status {
+    let code = match http {
+        StatusCode::OK => {
+            return Status::unknown(format!("{NOT_GRPC}the answer ends without a status"));
+        }
+        StatusCode::BAD_REQUEST => Code::Internal,
+        StatusCode::UNAUTHORIZED => Code::Unauthenticated,
+        StatusCode::FORBIDDEN => Code::PermissionDenied,
+        StatusCode::NOT_FOUND => Code::Unimplemented,
+        StatusCode::TOO_MANY_REQUESTS
+        | StatusCode::BAD_GATEWAY
+        | StatusCode::SERVICE_UNAVAILABLE
+        | StatusCode::GATEWAY_TIMEOUT => Code::Unavailable,
+        _ => Code::Unknown,
+    };
+    Status::new(code, format!("the answer ends without a status, after HTTP status {}", http.as_u16()))
+}
+
+fn not_grpc(what: std::fmt::Arguments<'_>) -> Status {
+    Status::internal(format!("{NOT_GRPC}{what}"))
+}
+
+fn broken(error: LinkError) -> Status {
+    match error {
+        // It knows what each of HTTP/2's reasons means.
+        LinkError::Http(error) => Status::from(error),
+        other => Status::from_error(Box::new(other)),
+    }
+}
+
+/// A message on its way in.
+struct Incoming {
+    limit: usize,
+    /// What came and is not a whole message yet.
+    pieces: BytesMut,
+    /// How long the message says it is.
+    length: Option<usize>,
+    whole: Option<Bytes>,
+}
+
+impl Incoming {
+    fn new(limit: usize) -> Self {
+        Self { limit, pieces: BytesMut::new(), length: None, whole: None }
+    }
+
+    fn take(&mut self, mut piece: Bytes) -> Result<(), Status> {
+        if piece.is_empty() {
+            return Ok(());
+        }
+        if self.whole.is_some() {
+            return Err(not_grpc(format_args!("more than one message came")));
+        }
+        // Mostly one frame holds it all.
+        if self.pieces.is_empty() && self.length.is_none() && piece.len() >= PREFIX_BYTES {
+            let length = self.length_in(&mut piece)?;
+            if piece.len() >= length {
+                return self.complete(piece, length);
+            }
+            self.length = Some(length);
+            self.pieces.reserve(length);
+        }
+        self.pieces.put(piece);
+        if self.length.is_none() {
+            if self.pieces.len() < PREFIX_BYTES {
+                return Ok(());
+            }
+            let mut prefix = self.pieces.split_to(PREFIX_BYTES).freeze();
+            let length = self.length_in(&mut prefix)?;
+            self.length = Some(length);
+            self.pieces.reserve(length);
+        }
+        match self.length {
+            Some(length) if self.pieces.len() >= length => {
+                let all = std::mem::take(&mut self.pieces).freeze();
+                self.complete(all, length)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads the prefix, before room is made for what it announces.
+    fn length_in(&self, prefix: &mut Bytes) -> Result<usize, Status> {
+        match prefix.get_u8() {
+            0 => {}
+            1 => return Err(not_grpc(format_args!("the message is compressed, unasked"))),
+            flag => return Err(not_grpc(format_args!("the message begins with {flag}"))),
+        }
+        let length = prefix.get_u32() as usize;
+        if length > self.limit {
+            let limit = self.limit;
+            return Err(Status::out_of_range(format!("{TOO_LARGE}: {length} bytes, the limit is {limit}")));
+        }
+        Ok(length)
+    }
+
+    fn complete(&mut self, mut all: Bytes, length: usize) -> Result<(), Status> {
+        let more = all.split_off(length);
+        self.length = None;
+        self.whole = Some(if length < SHARED_FROM_BYTES { Bytes::copy_from_slice(&all) } else { all });
+        self.take(more)
+    }
+
+    fn is_partial(&self) -> bool {
+        self.length.is_some() || !self.pieces.is_empty()
+    }
+}
+
+#[cfg(test)]
+#[path = "unary_tests.rs"]
+mod tests;
