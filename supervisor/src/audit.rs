@@ -80,8 +80,8 @@ impl Audit {
             CallRecord {
                 who: Who { origin: call.origin.word(), ..who(peer) },
                 session: session.to_owned(),
-                call_id: call.id.clone(),
-                plugin: call.plugin.clone(),
+                call_id: call.id.to_string(),
+                plugin: call.plugin.to_string(),
                 action: call.action.clone(),
                 arguments,
                 outcome: "cancelled",
@@ -170,7 +170,8 @@ impl CallRecording {
         record.outcome = outcome;
         record.reason = if reason == outcome { "" } else { reason };
         record.guard = verdicts(answer.report());
-        record.answer_sha256 = answer.report().digest.map(|digest| digest.to_string()).unwrap_or_default();
+        record.answer_sha256 =
+            answer.report().digest.as_ref().map(|digest| digest.to_string()).unwrap_or_default();
         if let Some(on) = &self.audit.0 {
             on.log.record(self.finished(record)).await;
         }

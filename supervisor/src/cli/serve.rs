@@ -73,6 +73,7 @@ impl ServeArgs {
             tracing::info!("{note}");
         }
         let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(workers())
             .enable_all()
             .thread_name("talon")
             .build()
@@ -82,6 +83,15 @@ impl ServeArgs {
         runtime.block_on(Box::pin(serve::serve(loaded, beginning))).map_err(|error| failure(&error))?;
         Ok(exit::OK)
     }
+}
+
+/// How many threads calls run on: half of the cores, because the other half of a call's work is its client's and its plugin's.
+///
+/// A thread too many costs more than it helps: each step of a call wakes it up to look for work to steal, and on two cores a
+/// lone call with one thread has a third of the changes of thread that it has with two. What takes long runs elsewhere in any
+/// case, on the runtime's threads for blocking work.
+fn workers() -> usize {
+    std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).max(1))
 }
 
 /// Where the configuration of a verb comes from.

@@ -113,7 +113,7 @@ async fn run(
     call.scope = scope(permitted.peer.uid, &call.context);
     call.timeout = (request.timeout_ms > 0).then(|| Duration::from_millis(request.timeout_ms));
     tracing::debug!(
-        call_id = call.id,
+        call_id = &*call.id,
         plugin = cut(&call.plugin),
         session = call.session().map(cut),
         peer.uid = permitted.peer.uid,
@@ -163,8 +163,8 @@ fn cut(text: &str) -> &str {
 
 /// Whose conversation a call belongs to: the kernel says who calls, and that one which of its sessions. Nobody can name
 /// another's.
-fn scope(uid: u32, context: &BTreeMap<String, String>) -> String {
-    format!("{uid}:{}", session(context))
+fn scope(uid: u32, context: &BTreeMap<String, String>) -> Arc<str> {
+    format!("{uid}:{}", session(context)).into()
 }
 
 /// As much of the session's name as counts.

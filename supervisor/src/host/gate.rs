@@ -7,11 +7,11 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use http_body::{Body as HttpBody, Frame, SizeHint};
+use pin_project_lite::pin_project;
 use talon_listen::Held;
 use tokio::time::{Instant, Sleep};
 use tonic::Status;
@@ -58,11 +58,10 @@ impl<S> Gate<S> {
 impl<S> Service<Request> for Gate<S>
 where
     S: Service<Request, Response = Response, Error = Infallible>,
-    S::Future: Send + 'static,
 {
     type Response = Response;
     type Error = Infallible;
-    type Future = BoxFuture<'static, Result<Response, Infallible>>;
+    type Future = Admitted<S::Future>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         self.inner.poll_ready(cx)
@@ -71,19 +70,51 @@ where
     fn call(&mut self, request: Request) -> Self::Future {
         let place = match self.admit(&request) {
             Ok(place) => place,
-            Err(status) => return Box::pin(std::future::ready(Ok(status.into_http()))),
+            Err(status) => return Admitted::Refused { answer: Some(status.into_http()) },
         };
         let piecewise = request.uri().path().starts_with(operators::PATH_PREFIX);
-        let late = || Box::pin(tokio::time::sleep(BODY_WAIT));
-        let answer = self.inner.call(request.map(|body| Body::new(InTime { body, late: late(), piecewise })));
-        Box::pin(async move { Ok(answer.await?.map(|body| Body::new(Held::new(body, place)))) })
+        let answer = self.inner.call(request.map(|body| Body::new(InTime { body, late: None, piecewise })));
+        Admitted::Let { answer, place: Some(place) }
+    }
+}
+
+pin_project! {
+    /// The answer to a request.
+    #[project = AdmittedProjection]
+    pub(super) enum Admitted<F> {
+        /// That it was not let in.
+        Refused { answer: Option<Response> },
+        /// The service's, and the place that it keeps until it was taken.
+        Let {
+            #[pin]
+            answer: F,
+            place: Option<Place>,
+        },
+    }
+}
+
+impl<F: Future<Output = Result<Response, Infallible>>> Future for Admitted<F> {
+    type Output = Result<Response, Infallible>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        /// Futures are polled until they are ready, and no further.
+        const POLLED_AGAIN: &str = "it was not answered yet";
+        Poll::Ready(Ok(match self.project() {
+            AdmittedProjection::Refused { answer } => answer.take().expect(POLLED_AGAIN),
+            AdmittedProjection::Let { answer, place } => {
+                let answer = ready!(answer.poll(cx))?;
+                let place = place.take().expect(POLLED_AGAIN);
+                answer.map(|body| Body::new(Held::new(body, place)))
+            }
+        }))
     }
 }
 
 /// A request's body that has to be there in time; one that comes piece by piece, each piece of it.
 struct InTime {
     body: Body,
-    late: Pin<Box<Sleep>>,
+    /// The end of its time, once it was waited for. A small request comes with its headers, and needs no timer.
+    late: Option<Pin<Box<Sleep>>>,
     piecewise: bool,
 }
 
@@ -96,12 +127,15 @@ impl HttpBody for InTime {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(cx) {
-            if self.piecewise {
-                self.late.as_mut().reset(Instant::now() + BODY_WAIT);
+            if self.piecewise
+                && let Some(late) = &mut self.late
+            {
+                late.as_mut().reset(Instant::now() + BODY_WAIT);
             }
             return Poll::Ready(frame);
         }
-        self.late.as_mut().poll(cx).map(|()| {
+        let late = self.late.get_or_insert_with(|| Box::pin(tokio::time::sleep(BODY_WAIT)));
+        late.as_mut().poll(cx).map(|()| {
             let text = format!("the request was not sent whole within {} s", BODY_WAIT.as_secs());
             Some(Err(Status::deadline_exceeded(text)))
         })

@@ -1,5 +1,6 @@
 use std::sync::Mutex;
 
+use futures_util::future::BoxFuture;
 use futures_util::stream;
 use http_body_util::StreamBody;
 use talon_guard::Origin;

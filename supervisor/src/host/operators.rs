@@ -4,7 +4,7 @@
 use std::convert::Infallible;
 use std::task::{Context, Poll};
 
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, Either};
 use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::http;
@@ -124,7 +124,7 @@ where
 {
     type Response = Response;
     type Error = Infallible;
-    type Future = BoxFuture<'static, Result<Response, Infallible>>;
+    type Future = Either<BoxFuture<'static, Result<Response, Infallible>>, H::Future>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         self.host.poll_ready(cx)
@@ -132,9 +132,9 @@ where
 
     fn call(&mut self, request: Request) -> Self::Future {
         if request.uri().path().starts_with(PATH_PREFIX) {
-            self.operators.answer(request)
+            Either::Left(self.operators.answer(request))
         } else {
-            Box::pin(self.host.call(request))
+            Either::Right(self.host.call(request))
         }
     }
 }

@@ -116,7 +116,7 @@ pub(super) async fn live(
 
 /// Resolves when what was handed over is taken up or refused, or takes too long.
 async fn adopted(registry: &Registry, events: &Events) {
-    let mut news = events.subscribe();
+    let mut news = events.subscribe_but_calls();
     let waits = async {
         // What no plugin asks for is never taken up; all plugins settle.
         let plugins = registry.list();

@@ -20,7 +20,7 @@ pub(super) fn keep(
     events: &Events,
     reloader: Reloader,
 ) -> Option<AbortOnDropHandle<()>> {
-    let (manager, registry, mut news) = (manager.clone(), registry.clone(), events.subscribe());
+    let (manager, registry, mut news) = (manager.clone(), registry.clone(), events.subscribe_but_calls());
     manager.is_there().then(|| {
         AbortOnDropHandle::new(tokio::spawn(async move {
             let mut told = String::new();

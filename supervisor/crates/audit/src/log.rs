@@ -127,12 +127,20 @@ impl AuditLog {
         }
         let mut unplaced = Unplaced { shared, body: Some((body, now)) };
         let until = tokio::time::Instant::now() + shared.settings.wait;
-        let Ok(room) = tokio::time::timeout_at(until, shared.queue.room()).await else {
-            shared.late.store(true, Ordering::Relaxed);
-            return;
+        let room = match shared.queue.room_at_once() {
+            Some(room) => room,
+            None => match tokio::time::timeout_at(until, shared.queue.room()).await {
+                Ok(room) => room,
+                Err(_) => return shared.late.store(true, Ordering::Relaxed),
+            },
         };
         let Some((body, now)) = unplaced.body.take() else { return };
         let written = room.put(body, now);
+        if let Some(wake) = shared.queue.wake() {
+            // Every call that is as far as this puts its record in first: they are woken for and written together.
+            tokio::task::yield_now().await;
+            drop(wake);
+        }
         if tokio::time::timeout_at(until, written).await.is_err() {
             shared.late.store(true, Ordering::Relaxed);
         }
@@ -179,8 +187,11 @@ impl Drop for Unplaced<'_> {
     fn drop(&mut self) {
         let Some((body, now)) = self.body.take() else { return };
         match self.shared.queue.room_at_once() {
-            // Nobody waits for word of it.
-            Some(room) => drop(room.put(body, now)),
+            Some(room) => {
+                // Nobody waits for word of it.
+                drop(room.put(body, now));
+                drop(self.shared.queue.wake());
+            }
             None => self.shared.lose(now),
         }
     }

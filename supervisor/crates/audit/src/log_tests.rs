@@ -200,3 +200,30 @@ async fn a_record_that_finds_no_room_in_time_is_lost() {
     log.close().await;
     assert_eq!(whole(&settings.dir).lost, 1);
 }
+
+#[test]
+fn one_waking_is_for_everybody_who_put_something_in_before_it() {
+    let queue = Queue::new();
+    let first = queue.wake();
+    assert!(first.is_some() && queue.wake().is_none());
+    drop(first);
+    assert!(queue.wake().is_some(), "who comes later cannot rely on one that is over");
+}
+
+#[tokio::test]
+async fn a_call_that_is_given_up_before_it_woke_the_thread_takes_nobody_elses_record_along() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = settings(dir.path(), LONG);
+    let log = AuditLog::start(settings.clone(), Box::new(|_| ())).unwrap();
+    {
+        // The first has undertaken to wake the thread, also for the second, and goes.
+        let mut first = Box::pin(log.record(operation(1)));
+        let _ = futures_poll(first.as_mut());
+        let mut second = Box::pin(log.record(operation(2)));
+        let _ = futures_poll(second.as_mut());
+        drop(first);
+        second.await;
+    }
+    let text = fs::read_to_string(&files_of(&settings.dir).unwrap()[0]).unwrap();
+    assert!(text.contains("plugin-1\"") && text.contains("plugin-2\""), "{text}");
+}

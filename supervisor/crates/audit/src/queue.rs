@@ -1,6 +1,7 @@
 //! What waits to be written: bounded, and what finds no room is counted at the place where it would stand.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -39,6 +40,20 @@ pub(crate) struct Queue {
     more: Condvar,
     /// One permit for each record that there is room for.
     room: Semaphore,
+    /// Whether somebody will wake the thread for what is put in now.
+    waking: AtomicBool,
+}
+
+/// Wakes the thread when dropped.
+#[derive(Debug)]
+pub(crate) struct Wake<'q>(&'q Queue);
+
+impl Drop for Wake<'_> {
+    fn drop(&mut self) {
+        // First, so that whoever puts something in from here on does not rely on a waking that is over.
+        self.0.waking.store(false, Ordering::SeqCst);
+        self.0.more.notify_one();
+    }
 }
 
 /// What comes next.
@@ -54,7 +69,8 @@ pub(crate) enum Next {
 
 impl Queue {
     pub(crate) fn new() -> Self {
-        Self { state: Mutex::default(), more: Condvar::new(), room: Semaphore::new(QUEUE_RECORDS) }
+        let room = Semaphore::new(QUEUE_RECORDS);
+        Self { state: Mutex::default(), more: Condvar::new(), room, waking: AtomicBool::new(false) }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -74,6 +90,11 @@ impl Queue {
         let permit = self.room.try_acquire().ok()?;
         permit.forget();
         Some(Room(self))
+    }
+
+    /// The waking of the thread for what was put in; `None` if somebody else has it already, who has not done it yet.
+    pub(crate) fn wake(&self) -> Option<Wake<'_>> {
+        (!self.waking.swap(true, Ordering::SeqCst)).then_some(Wake(self))
     }
 
     /// Counts a record that found no room.
@@ -160,13 +181,13 @@ impl Queue {
 pub(crate) struct Room<'q>(&'q Queue);
 
 impl Room<'_> {
-    /// Puts a record in; the answer comes when it is in the file.
+    /// Puts a record in; the answer comes when it is in the file. The thread does not hear of it before it is
+    /// [woken](Queue::wake).
     pub(crate) fn put(self, body: Body, unix_ms: u64) -> oneshot::Receiver<()> {
         let (written, told) = oneshot::channel();
         let queue = self.0;
         std::mem::forget(self);
         queue.lock().items.push_back(Item::Record { body, unix_ms, written });
-        queue.more.notify_one();
         told
     }
 }

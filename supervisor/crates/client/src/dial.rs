@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hyper_util::rt::TokioIo;
-use talon_listen::{FRAME_BYTES, ShortPath, WINDOW_BYTES};
+use talon_listen::{FRAME_BYTES, Gathered, ShortPath, WINDOW_BYTES};
 use tokio::net::UnixStream;
 use tonic::Status;
 use tonic::transport::{Channel, Endpoint};
@@ -71,8 +71,12 @@ fn connector(
     mut first: Option<UnixStream>,
     path: PathBuf,
     met: Arc<AtomicBool>,
-) -> impl tower::Service<tonic::transport::Uri, Response = TokioIo<UnixStream>, Error = NotConnected, Future: Send>
-+ Send
+) -> impl tower::Service<
+    tonic::transport::Uri,
+    Response = TokioIo<Gathered<UnixStream>>,
+    Error = NotConnected,
+    Future: Send,
+> + Send
 + 'static {
     tower::service_fn(move |_| {
         let (first, path, met) = (first.take(), path.clone(), Arc::clone(&met));
@@ -82,7 +86,7 @@ fn connector(
                 None => dial(&path).await.map_err(NotConnected)?,
             };
             met.store(true, Ordering::Relaxed);
-            Ok(TokioIo::new(stream))
+            Ok(TokioIo::new(Gathered::new(stream)))
         }
     })
 }

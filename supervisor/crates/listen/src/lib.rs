@@ -10,15 +10,19 @@
 //! | [`Held`] | what answers hold that nobody takes: each keeps its place until then |
 //! | [`Throttle`] | log lines about the same mischief |
 //!
+//! Both ends of a connection write less often with [`Gathered`].
+//!
 //! And for its clients, [`trusted`]: whether who listens is who they mean; [`ShortPath`]: how they get there; and in what words a
 //! supervisor that is stopping refuses, [`DRAINING`].
 
+mod gathered;
 mod held;
 mod path;
 mod prompt;
 mod throttle;
 mod trusted;
 
+pub use gathered::Gathered;
 pub use held::Held;
 pub use path::ShortPath;
 pub use prompt::{FIRST_WORDS_WAIT, Prompt};

@@ -11,6 +11,8 @@ use tokio::net::UnixStream;
 use tokio::time::Sleep;
 use tonic::transport::server::Connected;
 
+use crate::gathered::Gathered;
+
 /// How long a client may take to begin to speak HTTP/2. Real ones do so at once; one that never does only takes a place
 /// from others.
 pub const FIRST_WORDS_WAIT: Duration = Duration::from_secs(10);
@@ -18,10 +20,11 @@ pub const FIRST_WORDS_WAIT: Duration = Duration::from_secs(10);
 const PREFACE_BYTES: usize = 24;
 
 /// A connection whose client has to begin to speak in time: reading from it fails with [`io::ErrorKind::TimedOut`] if
-/// the first words are not there by [`FIRST_WORDS_WAIT`]. Who has begun may be silent for as long as it likes.
+/// the first words are not there by [`FIRST_WORDS_WAIT`]. Who has begun may be silent for as long as it likes. What is written
+/// to it is [gathered](Gathered).
 #[derive(Debug)]
 pub struct Prompt<C> {
-    stream: UnixStream,
+    stream: Gathered<UnixStream>,
     first_words: Option<FirstWords>,
     client: C,
 }
@@ -39,7 +42,8 @@ impl<C> Prompt<C> {
     #[must_use]
     pub fn new(stream: UnixStream, client: C) -> Self {
         let late = Box::pin(tokio::time::sleep(FIRST_WORDS_WAIT));
-        Self { stream, first_words: Some(FirstWords { bytes_left: PREFACE_BYTES, late }), client }
+        let first_words = Some(FirstWords { bytes_left: PREFACE_BYTES, late });
+        Self { stream: Gathered::new(stream), first_words, client }
     }
 }
 

@@ -27,7 +27,9 @@ where
     S: Subscriber + for<'span> LookupSpan<'span>,
 {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, ctx: Context<'_, S>) {
-        let mut visitor = Visitor::default();
+        // Far more spans begin than lines are written: every call is one.
+        let room = Fields::for_so_many(attributes.values().len());
+        let mut visitor = Visitor { fields: room, ..Visitor::default() };
         attributes.record(&mut visitor);
         if let Some(span) = ctx.span(id) {
             span.extensions_mut().insert(visitor.fields);
@@ -40,7 +42,7 @@ where
         if let Some(span) = ctx.span(id)
             && let Some(fields) = span.extensions_mut().get_mut::<Fields>()
         {
-            fields.extend(&visitor.fields);
+            fields.append(visitor.fields);
         }
     }
 
@@ -53,7 +55,7 @@ where
                 fields.extend(around);
             }
         }
-        fields.extend(&visitor.fields);
+        fields.append(visitor.fields);
         self.writer.line(Line {
             at: SystemTime::now(),
             level: *event.metadata().level(),

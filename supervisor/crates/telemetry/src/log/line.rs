@@ -49,6 +49,11 @@ pub(crate) struct Fields {
 }
 
 impl Fields {
+    /// None yet, with room for this number of them, or for as many as a line has.
+    pub(crate) fn for_so_many(count: usize) -> Self {
+        Self { by_name: Vec::with_capacity(count.min(MAX_FIELDS)), left_out: 0 }
+    }
+
     pub(crate) fn set(&mut self, name: &'static str, value: Value) {
         let full = self.by_name.len() >= MAX_FIELDS;
         match self.by_name.iter_mut().find(|(known, _)| *known == name) {
@@ -64,6 +69,14 @@ impl Fields {
             self.set(name, value.clone());
         }
         self.left_out += inner.left_out;
+    }
+
+    /// Takes over those that came later.
+    pub(crate) fn append(&mut self, later: Self) {
+        for (name, value) in later.by_name {
+            self.set(name, value);
+        }
+        self.left_out += later.left_out;
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, Value)> {

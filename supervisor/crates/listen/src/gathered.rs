@@ -1,0 +1,133 @@
+//! What is sent in many small pieces, and goes out in one.
+//!
+//! HTTP/2 as we have it writes an answer's headers with its message, and its end by itself; a request's headers, and then its
+//! message. Each is a system call, and each wakes the other end, which finds half of what it waits for. So small pieces are kept
+//! until the connection's task has its next turn, which it is asked to have at once: what was sent until then goes out together.
+//! Under load that is what all calls sent that had their turn in between.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// The most that is kept. Above it a system call costs less than the copying; and what is kept was not refused by the other
+/// end yet, so it must not be much.
+const MAX_KEPT_BYTES: usize = 16 << 10;
+
+/// A connection whose small writes are gathered. It is for HTTP/2 as the crate `h2` speaks it, or what does the same in each
+/// turn of its task: it reads until it would have to wait, it writes, and then it flushes, also if it wrote nothing.
+#[derive(Debug)]
+pub struct Gathered<S> {
+    stream: S,
+    kept: Vec<u8>,
+    /// How much of that is on its way already.
+    sent: usize,
+    when: When,
+}
+
+/// When what is kept goes out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum When {
+    /// Nobody has asked for it yet.
+    Unasked,
+    /// With the next turn of the task.
+    NextTurn,
+    /// At the end of this turn.
+    Now,
+}
+
+impl<S> Gathered<S> {
+    /// Nothing is kept yet.
+    #[must_use]
+    pub fn new(stream: S) -> Self {
+        Self { stream, kept: Vec::new(), sent: 0, when: When::Unasked }
+    }
+
+    /// The connection itself.
+    #[must_use]
+    pub fn get_ref(&self) -> &S {
+        &self.stream
+    }
+}
+
+impl<S: AsyncWrite + Unpin> Gathered<S> {
+    fn fits(&self, bytes: usize) -> bool {
+        self.kept.len() + bytes <= MAX_KEPT_BYTES
+    }
+
+    fn poll_send_kept(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while self.sent < self.kept.len() {
+            match ready!(Pin::new(&mut self.stream).poll_write(cx, &self.kept[self.sent..]))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                count => self.sent += count,
+            }
+        }
+        self.kept.clear();
+        self.sent = 0;
+        self.when = When::Unasked;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Gathered<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        to: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.when == When::NextTurn {
+            self.when = When::Now;
+        }
+        Pin::new(&mut self.stream).poll_read(cx, to)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Gathered<S> {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, from: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_write_vectored(cx, &[IoSlice::new(from)])
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        from: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let bytes = from.iter().map(|piece| piece.len()).sum();
+        if !self.fits(bytes) {
+            ready!(self.poll_send_kept(cx))?;
+        }
+        if !self.fits(bytes) {
+            return Pin::new(&mut self.stream).poll_write_vectored(cx, from);
+        }
+        from.iter().for_each(|piece| self.kept.extend_from_slice(piece));
+        Poll::Ready(Ok(bytes))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.when {
+            _ if self.kept.is_empty() => {}
+            When::Unasked => {
+                self.when = When::NextTurn;
+                cx.waker().wake_by_ref();
+                return Poll::Ready(Ok(()));
+            }
+            When::NextTurn => return Poll::Ready(Ok(())),
+            When::Now => ready!(self.poll_send_kept(cx))?,
+        }
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_send_kept(cx))?;
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+#[path = "gathered_tests.rs"]
+mod tests;
