@@ -4,7 +4,7 @@
 PROFILE ?= debug
 CARGO_PROFILE = $(if $(filter release,$(PROFILE)),--release,)
 
-.PHONY: help demo test test-vm hostile install package reproducible build plugins deps deps-test lint doc fmt fuzz bench
+.PHONY: help demo test test-vm hostile install package reproducible build plugins deps deps-test lint doc fmt fuzz bench bench-quick bench-compare bench-parts soak
 
 help: ## lists these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -62,5 +62,19 @@ FUZZ_SECONDS ?= 60
 fuzz: ## runs each fuzz target for a while (FUZZ_SECONDS=60)
 	@scripts/fuzz.sh $(FUZZ_SECONDS)
 
-bench: ## measures the jail and the call path, side by side with bwrap and bare gRPC in the same run
-	@scripts/bench.sh
+bench: deps ## measures Talon beside what it replaces and writes docs/benchmarks.md and target/bench.json (under 15 minutes, after building)
+	@scripts/bench.sh full
+
+bench-quick: deps ## the same in under 2 minutes: fewer and shorter rounds, into target/bench-quick.json
+	@scripts/bench.sh quick
+
+bench-compare: ## says what got worse between two runs and fails if anything did (BEFORE=a.json AFTER=b.json)
+	@test -n "$(BEFORE)" -a -n "$(AFTER)" || { echo "make bench-compare BEFORE=a.json AFTER=b.json" >&2; exit 2; }
+	@cargo run --release --quiet --locked -p talon-bench --bin talon-bench -- compare "$(BEFORE)" "$(AFTER)"
+
+bench-parts: deps ## measures the parts by themselves, by criterion: sanitizer, guard stack, store, state
+	@scripts/bench-parts.sh
+
+MINUTES ?= 30
+soak: deps ## looks whether memory, descriptors and threads stay flat under mixed load with crashes and reloads (MINUTES=30)
+	@scripts/soak.sh $(MINUTES)

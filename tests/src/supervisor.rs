@@ -195,6 +195,16 @@ impl Builder {
         }
     }
 
+    /// Uids for so many plugins, where a test's own range is too small.
+    ///
+    /// # Panics
+    /// For more than a thousand.
+    #[must_use]
+    pub fn room_for(mut self, plugins: usize) -> Self {
+        self.uids = many_uids(plugins);
+        self
+    }
+
     /// Its scratch directory.
     #[must_use]
     pub fn scratch(&self) -> &Scratch {
@@ -280,6 +290,13 @@ impl Builder {
     #[must_use]
     pub fn env(mut self, key: &str, value: &str) -> Self {
         self.env.push((key.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Other uids for its plugins than the few that each test has.
+    #[must_use]
+    pub fn uids(mut self, uids: RangeInclusive<u32>) -> Self {
+        self.uids = uids;
         self
     }
 
@@ -462,6 +479,16 @@ fn next_uids() -> RangeInclusive<u32> {
     let slot = (std::process::id() * 7 + NEXT.fetch_add(1, Ordering::Relaxed)) % 450;
     let first = 70_000 + slot * UIDS_PER_TEST;
     first..=first + UIDS_PER_TEST - 1
+}
+
+/// Above all ranges of [`next_uids`], and below those that container tools hand out.
+fn many_uids(plugins: usize) -> RangeInclusive<u32> {
+    const RANGE: u32 = 1000;
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let most = u32::try_from(plugins).ok().filter(|plugins| (1..=RANGE).contains(plugins));
+    let most = most.expect("a range of uids is for at most a thousand plugins");
+    let first = 80_000 + (std::process::id() + NEXT.fetch_add(1, Ordering::Relaxed)) % 10 * RANGE;
+    first..=first + most - 1
 }
 
 impl Supervisor {

@@ -1,0 +1,70 @@
+//! A plugin written with the SDK that has its answers ready.
+
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use talon_sdk::{Context, Plugin, StateError, ToolError};
+
+/// What the guide recommends to plugins with large answers.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+#[talon_sdk::args]
+struct Say {
+    /// How much.
+    bytes: usize,
+}
+
+/// What was said last; loads ask for one length at a time.
+static TEXT: Mutex<Option<Arc<str>>> = Mutex::new(None);
+
+/// Says so many bytes of text.
+#[talon_sdk::tool(read_only)]
+async fn say(args: Say) -> Result<String, ToolError> {
+    let mut text = TEXT.lock().unwrap_or_else(PoisonError::into_inner);
+    let text = match &mut *text {
+        Some(text) if text.len() == args.bytes => text,
+        other => other.insert(talon_bench::content::text(args.bytes).into()),
+    };
+    Ok(text.to_string())
+}
+
+#[talon_sdk::args]
+struct Log {
+    /// How many.
+    lines: usize,
+}
+
+/// Logs so many lines.
+#[talon_sdk::tool]
+async fn log(args: Log) -> Result<String, ToolError> {
+    talon_bench::content::log(args.lines).map_err(|error| ToolError::new(error.to_string()))?;
+    Ok(String::new())
+}
+
+#[talon_sdk::args]
+struct Keep {
+    /// What it stands under.
+    key: String,
+    /// What is kept.
+    value: String,
+}
+
+/// Keeps a text, and says what is kept.
+#[talon_sdk::tool]
+async fn keep(args: Keep, cx: Context) -> Result<String, ToolError> {
+    let told = |error: StateError| ToolError::new(error.to_string());
+    let state = cx.state().map_err(told)?;
+    state.set(&args.key, args.value).await.map_err(told)?;
+    let kept = state.get(&args.key).await.map_err(told)?;
+    String::from_utf8(kept.unwrap_or_default()).map_err(|error| ToolError::new(error.to_string()))
+}
+
+fn main() -> ExitCode {
+    Plugin::new(talon_bench::guarded::PLUGIN)
+        .description("Says so many bytes of text.")
+        .tool(say())
+        .tool(log())
+        .tool(keep())
+        .serve()
+}

@@ -1,0 +1,136 @@
+//! What was measured so far: every figure of every round.
+
+use serde::{Deserialize, Serialize};
+
+use crate::samples::Samples;
+
+/// What a figure is of.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Key {
+    /// The suite and what was done in it: `calls/1 KiB/c64`.
+    pub case: String,
+    /// Who did it: `in process`.
+    pub contender: String,
+    /// What was looked at: `p50`.
+    pub metric: String,
+}
+
+/// The unit of a metric, and which way is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Unit {
+    /// Microseconds; fewer are better.
+    #[serde(rename = "µs")]
+    Microseconds,
+    /// Milliseconds; fewer are better.
+    #[serde(rename = "ms")]
+    Milliseconds,
+    /// Things done in a second; more are better.
+    #[serde(rename = "/s")]
+    PerSecond,
+    /// Gigabytes (10^9) in a second; more are better.
+    #[serde(rename = "GB/s")]
+    GigabytesPerSecond,
+    /// Mebibytes; fewer are better.
+    #[serde(rename = "MiB")]
+    Mebibytes,
+    /// Hundredths of one core's time; fewer are better.
+    #[serde(rename = "% of a core")]
+    PercentOfACore,
+    /// So many of something; fewer are better.
+    #[serde(rename = "")]
+    Count,
+}
+
+impl Unit {
+    /// How it is written behind a number.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Microseconds => "µs",
+            Self::Milliseconds => "ms",
+            Self::PerSecond => "/s",
+            Self::GigabytesPerSecond => "GB/s",
+            Self::Mebibytes => "MiB",
+            Self::PercentOfACore => "% of a core",
+            Self::Count => "",
+        }
+    }
+
+    /// Whether a larger number is the better one.
+    #[must_use]
+    pub fn more_is_better(self) -> bool {
+        matches!(self, Self::PerSecond | Self::GigabytesPerSecond)
+    }
+}
+
+/// One figure, by round.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// What it is of.
+    #[serde(flatten)]
+    pub key: Key,
+    /// What is counted.
+    pub unit: Unit,
+    /// Whom the others of the case are compared with: the contender that needs no guard, no jail or no supervisor.
+    pub yardstick: Option<String>,
+    /// The rounds.
+    pub samples: Samples,
+}
+
+/// All figures, in the order in which they were first measured.
+#[derive(Debug, Clone, Default)]
+pub struct Book {
+    figures: Vec<Figure>,
+    notes: Vec<String>,
+}
+
+/// One case of a suite: its figures are written down through this.
+pub struct Page<'b> {
+    book: &'b mut Book,
+    case: String,
+    yardstick: Option<&'static str>,
+}
+
+impl Book {
+    /// A case, and whom its contenders are compared with.
+    pub fn page(&mut self, case: impl Into<String>, yardstick: Option<&'static str>) -> Page<'_> {
+        Page { book: self, case: case.into(), yardstick }
+    }
+
+    /// Something worth knowing about the run: what was left out, and why.
+    pub fn note(&mut self, note: impl Into<String>) {
+        self.notes.push(note.into());
+    }
+
+    /// The samples of a figure, if it was measured.
+    #[must_use]
+    pub fn samples(&self, case: &str, contender: &str, metric: &str) -> Option<&Samples> {
+        let of = |figure: &&Figure| {
+            figure.key.case == case && figure.key.contender == contender && figure.key.metric == metric
+        };
+        self.figures.iter().find(of).map(|figure| &figure.samples)
+    }
+
+    /// Everything.
+    #[must_use]
+    pub fn into_parts(self) -> (Vec<Figure>, Vec<String>) {
+        (self.figures, self.notes)
+    }
+}
+
+impl Page<'_> {
+    /// One round of one contender.
+    pub fn add(&mut self, contender: &str, metric: &str, unit: Unit, value: f64) {
+        let key = Key { case: self.case.clone(), contender: contender.to_owned(), metric: metric.to_owned() };
+        let figures = &mut self.book.figures;
+        match figures.iter_mut().find(|figure| figure.key == key) {
+            Some(figure) => figure.samples.0.push(value),
+            None => figures.push(Figure {
+                key,
+                unit,
+                yardstick: self.yardstick.map(str::to_owned),
+                samples: Samples(vec![value]),
+            }),
+        }
+    }
+}

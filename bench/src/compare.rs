@@ -1,0 +1,153 @@
+//! What got worse from one run to another.
+//!
+//! Two runs are two machines, or one in two moods. What has a yardstick is compared as its ratio to that, round by round;
+//! only the rest by the figures themselves, which says something on the same quiet machine alone.
+
+use std::fmt::Write as _;
+
+use crate::book::{Figure, Key};
+use crate::document::Document;
+use crate::samples::Spread;
+use crate::table::{number, ratios, write_table};
+
+/// A change below this part of the old value is no news, however quiet the machine was.
+pub const SMALLEST_NEWS: f64 = 0.05;
+
+/// One figure of two runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    /// What it is of.
+    pub key: Key,
+    /// The contender that it was held against; `None`: it is the figure itself.
+    pub against: Option<String>,
+    /// As it was.
+    pub before: Spread,
+    /// As it is.
+    pub after: Spread,
+    /// By what part of the old value it got worse; negative if it got better.
+    pub worse_by: f64,
+    /// Whether that is more than the spreads of both and [`SMALLEST_NEWS`] together explain.
+    pub told: bool,
+}
+
+/// Two runs, figure by figure, the worst first.
+#[must_use]
+pub fn compare(before: &Document, after: &Document) -> Vec<Change> {
+    let held = |document: &Document, figure: &Figure| {
+        let all: Vec<&Figure> = document.figures.iter().collect();
+        let ratios = ratios(figure, &all);
+        let against = ratios.is_some().then(|| figure.yardstick.clone()).flatten();
+        ratios.unwrap_or_else(|| figure.samples.clone()).spread().map(|spread| (spread, against))
+    };
+    let change = |figure: &Figure| {
+        // The yardsticks themselves are not ours to get worse.
+        if figure.yardstick.as_deref() == Some(figure.key.contender.as_str()) {
+            return None;
+        }
+        let old = before.figures.iter().find(|old| old.key == figure.key && old.unit == figure.unit)?;
+        let ((old, old_against), (new, against)) = (held(before, old)?, held(after, figure)?);
+        if old_against != against || old.median == 0.0 {
+            return None;
+        }
+        let grown = (new.median - old.median) / old.median.abs();
+        let worse_by = if figure.unit.more_is_better() { -grown } else { grown };
+        let explained = SMALLEST_NEWS.max(old.relative() + new.relative());
+        Some(Change {
+            key: figure.key.clone(),
+            against,
+            before: old,
+            after: new,
+            worse_by,
+            told: worse_by > explained,
+        })
+    };
+    let mut changes: Vec<Change> = after.figures.iter().filter_map(change).collect();
+    changes.sort_by(|one, other| other.worse_by.total_cmp(&one.worse_by));
+    changes
+}
+
+/// For people: what got worse, and how much was looked at.
+#[must_use]
+pub fn show(changes: &[Change], before: &Document, after: &Document) -> String {
+    let mut out = String::new();
+    let _ = writeln!(
+        out,
+        "{} ({}) against {} ({})",
+        after.origin.commit, after.origin.date, before.origin.commit, before.origin.date
+    );
+    if before.origin.machine != after.origin.machine {
+        let _ = writeln!(out, "On two machines: what has no yardstick tells nothing.");
+    }
+    let worse: Vec<&Change> = changes.iter().filter(|change| change.told).collect();
+    if worse.is_empty() {
+        let _ = writeln!(out, "Of {} figures none got worse by more than its spread.", changes.len());
+        return out;
+    }
+    let _ =
+        writeln!(out, "Of {} figures {} got worse by more than their spread:\n", changes.len(), worse.len());
+    let rows = worse.iter().map(|change| {
+        let Key { case, contender, metric } = &change.key;
+        let unit = if change.against.is_some() { "×" } else { "" };
+        [
+            format!("{case}: {contender}, {metric}"),
+            change.against.clone().map_or_else(|| "itself".to_owned(), |against| format!("over {against}")),
+            format!("{}{unit}", number(change.before.median)),
+            format!("{}{unit}", number(change.after.median)),
+            format!("{:.0} %", change.worse_by * 100.0),
+        ]
+    });
+    write_table(&mut out, &["what", "measured", "before", "after", "worse by"], rows);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::book::{Book, Unit};
+    use crate::machine::Origin;
+
+    fn run(ours: [f64; 3], bare: [f64; 3], rate: [f64; 3]) -> Document {
+        let mut book = Book::default();
+        for round in 0..3 {
+            let mut page = book.page("calls/1 KiB/c1", Some("bare tonic"));
+            page.add("in process", "p50", Unit::Microseconds, ours[round]);
+            page.add("bare tonic", "p50", Unit::Microseconds, bare[round]);
+            book.page("state/get", None).add("Talon", "rate", Unit::PerSecond, rate[round]);
+        }
+        let origin = Origin {
+            commit: "c".into(),
+            date: "2026-01-01".into(),
+            machine: "m".into(),
+            quick: true,
+            seconds: 1,
+            noise: 0.0,
+        };
+        Document::new(book, origin)
+    }
+
+    #[test]
+    fn a_slower_machine_is_no_regression() {
+        let before = run([10.0, 11.0, 10.0], [10.0, 11.0, 10.0], [100.0, 100.0, 100.0]);
+        let after = run([20.0, 24.0, 20.0], [20.0, 24.0, 20.0], [100.0, 100.0, 100.0]);
+        assert!(compare(&before, &after).iter().all(|change| !change.told));
+        assert!(show(&compare(&before, &after), &before, &after).contains("none got worse"));
+    }
+
+    #[test]
+    fn more_than_the_spread_is_told() {
+        let before = run([10.0, 10.0, 10.0], [10.0, 10.0, 10.0], [100.0, 100.0, 100.0]);
+        let after = run([13.0, 13.0, 13.0], [10.0, 10.0, 10.0], [80.0, 80.0, 80.0]);
+        let changes = compare(&before, &after);
+        let told: Vec<&str> =
+            changes.iter().filter(|change| change.told).map(|change| change.key.contender.as_str()).collect();
+        assert_eq!(told, ["in process", "Talon"]);
+        assert!(show(&changes, &before, &after).contains("over bare tonic"));
+    }
+
+    #[test]
+    fn within_the_spread_nothing_is() {
+        let before = run([10.0, 14.0, 8.0], [10.0, 10.0, 10.0], [100.0, 100.0, 100.0]);
+        let after = run([12.0, 16.0, 9.0], [10.0, 10.0, 10.0], [96.0, 96.0, 96.0]);
+        assert!(compare(&before, &after).iter().all(|change| !change.told), "{:?}", compare(&before, &after));
+    }
+}

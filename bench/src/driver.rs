@@ -1,0 +1,121 @@
+//! A process that makes loads, seen from outside: it is told one load after the other, and its CPU time is read with that of
+//! everything it calls.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::load::{Load, Outcome};
+
+/// One contender of the call suites.
+pub struct Driver {
+    /// What it is called in the table.
+    pub name: &'static str,
+    child: Child,
+    stdin: ChildStdin,
+    stdout: BufReader<ChildStdout>,
+    /// The process ids of what it calls, whose CPU time counts with its own. Their descendants count, too.
+    servers: Vec<u32>,
+    /// What goes when it goes.
+    _held: Box<dyn std::any::Any>,
+}
+
+/// What came of a load, and what it cost.
+#[derive(Debug, Clone, Copy)]
+pub struct Made {
+    /// What the driver said.
+    pub outcome: Outcome,
+    /// CPU time of the driver and all it calls, in microseconds a call.
+    pub cpu_us_per_call: f64,
+}
+
+impl Driver {
+    /// Starts `command` as a driver and waits until it is ready. `held` is let go of after its end.
+    ///
+    /// # Errors
+    /// If it does not get ready; what it said is on stderr.
+    pub fn start(
+        name: &'static str,
+        command: &mut Command,
+        servers: Vec<u32>,
+        held: impl std::any::Any,
+    ) -> Result<Self> {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("{}: cannot start {:?}", name, command.get_program()))?;
+        let stdin = child.stdin.take().context("stdin is piped")?;
+        let stdout = BufReader::new(child.stdout.take().context("stdout is piped")?);
+        let mut driver = Self { name, child, stdin, stdout, servers, _held: Box::new(held) };
+        driver.line()?;
+        Ok(driver)
+    }
+
+    /// Its process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Makes a load and waits for its end.
+    ///
+    /// # Errors
+    /// If a call failed.
+    pub fn make(&mut self, load: Load) -> Result<Made> {
+        let before = self.cpu_seconds();
+        let line = self.ask(&serde_json::to_string(&load)?)?;
+        let outcome: Outcome =
+            serde_json::from_str(&line).with_context(|| format!("{}: {line}", self.name))?;
+        let cpu = self.cpu_seconds() - before;
+        Ok(Made { outcome, cpu_us_per_call: cpu * 1e6 / outcome.calls as f64 })
+    }
+
+    /// Says a line to it and waits for the one that it answers.
+    ///
+    /// # Errors
+    /// If it ended instead.
+    pub(crate) fn ask(&mut self, line: &str) -> Result<String> {
+        writeln!(self.stdin, "{line}")?;
+        self.line()
+    }
+
+    fn line(&mut self) -> Result<String> {
+        let mut line = String::new();
+        if self.stdout.read_line(&mut line)? == 0 {
+            let status = self.child.wait()?;
+            bail!("{} ended ({status}); see above", self.name);
+        }
+        Ok(line)
+    }
+
+    fn cpu_seconds(&self) -> f64 {
+        let roots = self.servers.iter().copied().chain([self.child.id()]);
+        let all = roots.flat_map(|root| std::iter::once(root).chain(talon_tests::descendants(root)));
+        // Somebody's child may also be named as a server.
+        all.collect::<std::collections::BTreeSet<u32>>().into_iter().filter_map(cpu_seconds).sum()
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        // It is ours and about to be waited for; there is nobody to tell when that fails.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The CPU time of a process and of its threads that have ended, in seconds, counted by the kernel in hundredths.
+#[must_use]
+pub fn cpu_seconds(pid: u32) -> Option<f64> {
+    /// What the kernel counts in for programs, on every machine (`USER_HZ`).
+    const TICKS: f64 = 100.0;
+    let stat = std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).ok()?;
+    // The name before it may hold spaces and brackets.
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
+    let user: f64 = fields.next()?.parse().ok()?;
+    let system: f64 = fields.next()?.parse().ok()?;
+    Some((user + system) / TICKS)
+}

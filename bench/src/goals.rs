@@ -1,0 +1,272 @@
+//! Where the ratios have to get to. Each is a promise of `SPECIFICATION.md`; its number there is its place here.
+
+use crate::book::Book;
+use crate::samples::Samples;
+
+/// A figure: its case, its contender, its metric.
+#[derive(Debug, Clone, Copy)]
+pub struct Of(pub &'static str, pub &'static str, pub &'static str);
+
+/// What is held against a bound.
+#[derive(Debug, Clone, Copy)]
+pub enum Formula {
+    /// The first divided by the second.
+    Over(Of, Of),
+    /// What the first adds to the third, divided by what the second adds to it.
+    Added(Of, Of, Of),
+    /// The figure itself.
+    Itself(Of),
+}
+
+/// A bound.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Bound {
+    /// Not less than this.
+    AtLeast(f64),
+    /// Not more than this.
+    AtMost(f64),
+}
+
+/// One row of the table of goals.
+#[derive(Debug, Clone, Copy)]
+pub struct Goal {
+    /// A word for programs, which stays.
+    pub id: &'static str,
+    /// What it says, for people.
+    pub what: &'static str,
+    /// What is held against the bound.
+    pub formula: Formula,
+    /// The bound.
+    pub bound: Bound,
+    /// The unit of a figure that is held against it itself; empty for a ratio, which is written with ×.
+    pub unit: &'static str,
+}
+
+impl Bound {
+    /// Whether a value keeps it.
+    #[must_use]
+    pub fn holds(self, value: f64) -> bool {
+        match self {
+            Self::AtLeast(bound) => value >= bound,
+            Self::AtMost(bound) => value <= bound,
+        }
+    }
+}
+
+impl Goal {
+    /// Its bound, for people: `≥ 1.20×`.
+    #[must_use]
+    pub fn wanted(&self) -> String {
+        let (sign, bound) = match self.bound {
+            Bound::AtLeast(bound) => ("≥", bound),
+            Bound::AtMost(bound) => ("≤", bound),
+        };
+        format!("{sign} {bound:.2}{}", crate::document::suffix(self.unit))
+    }
+}
+
+impl Formula {
+    /// Its value by round, if everything that it takes was measured.
+    #[must_use]
+    pub fn of(self, book: &Book) -> Option<Samples> {
+        let samples = |Of(case, contender, metric)| book.samples(case, contender, metric);
+        let found = match self {
+            Self::Over(this, that) => samples(this)?.over(samples(that)?),
+            Self::Added(this, that, both) => {
+                let both = samples(both)?;
+                samples(this)?.without(both).over(&samples(that)?.without(both))
+            }
+            Self::Itself(this) => samples(this)?.clone(),
+        };
+        // A ratio to nothing is no figure, and JSON has no word for it.
+        Some(found).filter(|found| !found.0.is_empty() && found.0.iter().all(|value| value.is_finite()))
+    }
+}
+
+const BARE: &str = "bare tonic";
+const RELAY: &str = "two bare hops";
+const IN_PROCESS: &str = "in process";
+const HOST: &str = "host.sock";
+const GO: &str = "Go host";
+
+const RATE: &str = "calls";
+const P50: &str = "p50";
+const P99: &str = "p99";
+
+const SMALL_ALONE: &str = "calls/1 KiB/c1";
+const SMALL_MANY: &str = "calls/1 KiB/c64";
+const LARGE_MANY: &str = "calls/64 KiB/c64";
+
+/// All of them, in the order of the table.
+pub const GOALS: &[Goal] = &[
+    Goal {
+        id: "in-process-rate",
+        what: "in process, 1 KiB, 64 callers: calls a second over bare tonic on one connection",
+        formula: Formula::Over(Of(SMALL_MANY, IN_PROCESS, RATE), Of(SMALL_MANY, BARE, RATE)),
+        bound: Bound::AtLeast(1.2),
+        unit: "",
+    },
+    Goal {
+        id: "in-process-p50",
+        what: "in process, 1 KiB, one caller: p50 over bare tonic",
+        formula: Formula::Over(Of(SMALL_ALONE, IN_PROCESS, P50), Of(SMALL_ALONE, BARE, P50)),
+        bound: Bound::AtMost(1.10),
+        unit: "",
+    },
+    Goal {
+        id: "host-p50",
+        what: "through host.sock, 1 KiB, one caller: p50 over two bare tonic hops",
+        formula: Formula::Over(Of(SMALL_ALONE, HOST, P50), Of(SMALL_ALONE, RELAY, P50)),
+        bound: Bound::AtMost(1.10),
+        unit: "",
+    },
+    Goal {
+        id: "host-rate",
+        what: "through host.sock, 1 KiB, 64 callers: calls a second over one bare tonic hop",
+        formula: Formula::Over(Of(SMALL_MANY, HOST, RATE), Of(SMALL_MANY, BARE, RATE)),
+        bound: Bound::AtLeast(0.6),
+        unit: "",
+    },
+    Goal {
+        id: "large-rate",
+        what: "in process, 64 KiB, 64 callers: calls a second over bare tonic as it comes",
+        formula: Formula::Over(Of(LARGE_MANY, IN_PROCESS, RATE), Of(LARGE_MANY, BARE, RATE)),
+        bound: Bound::AtLeast(2.0),
+        unit: "",
+    },
+    Goal {
+        id: "go-rate",
+        what: "in process, 1 KiB, 64 callers: calls a second over go-plugin's host with the same plugin",
+        formula: Formula::Over(Of(SMALL_MANY, IN_PROCESS, RATE), Of(SMALL_MANY, GO, RATE)),
+        bound: Bound::AtLeast(2.0),
+        unit: "",
+    },
+    Goal {
+        id: "go-p99",
+        what: "in process, 1 KiB, 64 callers: p99 over go-plugin's host with the same plugin",
+        formula: Formula::Over(Of(SMALL_MANY, IN_PROCESS, P99), Of(SMALL_MANY, GO, P99)),
+        bound: Bound::AtMost(0.5),
+        unit: "",
+    },
+    Goal {
+        id: "guard",
+        what: "the whole guard without IO, clean 1 KiB",
+        formula: Formula::Itself(Of("guard/prose, 1 KiB", "whole stack", "time")),
+        bound: Bound::AtMost(3.0),
+        unit: "µs",
+    },
+    Goal {
+        id: "sanitizer-prose",
+        what: "sanitizer, clean 64 KiB of prose: over 60 passes one after another",
+        formula: Formula::Over(
+            Of("sanitizer/prose, 64 KiB", "Talon", "speed"),
+            Of("sanitizer/prose, 64 KiB", "60 passes", "speed"),
+        ),
+        bound: Bound::AtLeast(5.0),
+        unit: "",
+    },
+    Goal {
+        id: "sanitizer-json",
+        what: "sanitizer, clean 64 KiB of JSON: over 60 passes one after another",
+        formula: Formula::Over(
+            Of("sanitizer/JSON, 64 KiB", "Talon", "speed"),
+            Of("sanitizer/JSON, 64 KiB", "60 passes", "speed"),
+        ),
+        bound: Bound::AtLeast(10.0),
+        unit: "",
+    },
+    Goal {
+        id: "sanitizer-html",
+        what: "sanitizer, clean 64 KiB of HTML: over 60 passes one after another",
+        formula: Formula::Over(
+            Of("sanitizer/HTML, 64 KiB", "Talon", "speed"),
+            Of("sanitizer/HTML, 64 KiB", "60 passes", "speed"),
+        ),
+        bound: Bound::AtLeast(20.0),
+        unit: "",
+    },
+    Goal {
+        id: "jail",
+        what: "strict jail, start to ready: what it adds over what bwrap --unshare-all adds",
+        formula: Formula::Added(
+            Of("start/one", "strict jail", "ready"),
+            Of("start/one", "bwrap", "ready"),
+            Of("start/one", "no jail", "ready"),
+        ),
+        bound: Bound::AtMost(1.0),
+        unit: "",
+    },
+    Goal {
+        id: "killed-known",
+        what: "SIGKILL of a plugin: until the supervisor knows",
+        formula: Formula::Itself(Of("restart/one", "Talon", "known")),
+        bound: Bound::AtMost(5.0),
+        unit: "ms",
+    },
+    Goal {
+        id: "killed-serving",
+        what: "SIGKILL of a plugin: until it serves again, over its cold start",
+        formula: Formula::Over(
+            Of("restart/one", "Talon", "serving"),
+            Of("restart/one", "Talon", "cold start"),
+        ),
+        bound: Bound::AtMost(2.0),
+        unit: "",
+    },
+    Goal {
+        id: "many-ready",
+        what: "500 jailed plugins: until all are ready, over a bare spawner",
+        formula: Formula::Over(
+            Of("many/500", "Talon", "all ready"),
+            Of("many/500", "bare spawner", "all ready"),
+        ),
+        bound: Bound::AtMost(5.0),
+        unit: "",
+    },
+    Goal {
+        id: "many-memory",
+        what: "500 jailed plugins: the supervisor's memory over a bare client's",
+        formula: Formula::Over(Of("many/500", "Talon", "memory"), Of("many/500", "bare spawner", "memory")),
+        bound: Bound::AtMost(3.0),
+        unit: "",
+    },
+    Goal {
+        id: "many-idle",
+        what: "500 jailed plugins: the supervisor's CPU while nothing happens",
+        formula: Formula::Itself(Of("many/500", "Talon", "idle CPU")),
+        bound: Bound::AtMost(0.5),
+        unit: "% of a core",
+    },
+    Goal {
+        id: "many-p99",
+        what: "500 jailed plugins: p99 of a call over that with one plugin",
+        formula: Formula::Over(Of("many/500", "Talon", P99), Of("many/1", "Talon", P99)),
+        bound: Bound::AtMost(2.0),
+        unit: "",
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::book::Unit;
+
+    #[test]
+    fn each_goal_has_a_word_of_its_own() {
+        let ids: std::collections::BTreeSet<&str> = GOALS.iter().map(|goal| goal.id).collect();
+        assert_eq!(ids.len(), GOALS.len());
+    }
+
+    #[test]
+    fn what_was_not_measured_has_no_value() {
+        let mut book = Book::default();
+        assert!(GOALS.iter().all(|goal| goal.formula.of(&book).is_none()));
+        let mut page = book.page("start/one", Some("no jail"));
+        for (contender, ready) in [("no jail", 2.0), ("bwrap", 8.0), ("strict jail", 5.0)] {
+            page.add(contender, "ready", Unit::Milliseconds, ready);
+        }
+        let jail = GOALS.iter().find(|goal| goal.id == "jail").expect("it is there");
+        assert_eq!(jail.formula.of(&book).expect("measured").0, [0.5]);
+        assert!(jail.bound.holds(0.5) && !jail.bound.holds(1.1));
+    }
+}

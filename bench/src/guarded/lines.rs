@@ -1,0 +1,50 @@
+//! A plugin that logs, and a supervisor that takes every line.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use talon_client::Client;
+use talon_proto::host::{GetPluginRequest, PluginCounters};
+
+use super::{PLUGIN, host};
+use crate::load::Caller;
+
+/// Lines at a time: some dozen times what a pipe holds, so that the plugin cannot be done long before its reader.
+pub const LINES: usize = 10_000;
+
+/// Between two looks at a counter, of which nobody is told; a tenth or less of what so many lines take.
+const LOOK: Duration = Duration::from_millis(1);
+
+#[derive(Clone)]
+pub(super) struct Lines(Arc<Client>);
+
+impl Lines {
+    pub(super) async fn of(socket: PathBuf) -> Result<Self> {
+        Ok(Self(Arc::new(Client::connect(socket).await?)))
+    }
+
+    async fn counters(&self) -> Result<PluginCounters> {
+        let request = GetPluginRequest { name: PLUGIN.to_owned(), for_model: false };
+        let answer = self.0.host().get_plugin(request).await?.into_inner();
+        answer.plugin.and_then(|plugin| plugin.counters).context("a plugin has counters")
+    }
+}
+
+impl Caller for Lines {
+    /// All lines of one turn.
+    async fn call(&mut self, _: usize) -> Result<()> {
+        let before = self.counters().await?;
+        host::call(&self.0, PLUGIN, "log", ("lines".to_owned(), LINES.to_string())).await?;
+        let mut look = tokio::time::interval(LOOK);
+        loop {
+            let now = self.counters().await?;
+            ensure!(now.log_lines_dropped == before.log_lines_dropped, "lines were dropped");
+            if now.log_lines >= before.log_lines + LINES as u64 {
+                return Ok(());
+            }
+            look.tick().await;
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Listeners of a supervisor's events, each on a connection of its own, and calls that make events. The next calls are made once
+//! every listener has heard of the last ones, so that what is counted was delivered without loss.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail, ensure};
+use talon_client::Client;
+use talon_proto::host::WatchEventsRequest;
+use tokio::sync::watch;
+use tonic::Streaming;
+
+use super::{PLUGIN, host};
+use crate::load::Caller;
+
+/// Calls at once, each of which is one event: far fewer than a supervisor keeps for a slow reader, and enough that their own round
+/// trips are not what is measured.
+pub const EVENTS: usize = 128;
+
+/// The kind that every call makes one of.
+const KIND: &str = "call_finished";
+
+#[derive(Clone)]
+pub(super) struct Fan {
+    client: Arc<Client>,
+    /// How many events each listener has heard.
+    heard: Vec<watch::Receiver<u64>>,
+    made: u64,
+}
+
+impl Fan {
+    pub(super) async fn of(socket: PathBuf, count: usize) -> Result<Self> {
+        let client = Arc::new(Client::connect(socket.clone()).await?);
+        let mut heard = Vec::with_capacity(count);
+        for _ in 0..count {
+            let listener = Client::connect(socket.clone()).await?;
+            let request = WatchEventsRequest { plugin: PLUGIN.to_owned() };
+            let stream = listener.host().watch_events(request).await?.into_inner();
+            let (tell, told) = watch::channel(0);
+            heard.push(told);
+            tokio::spawn(async move {
+                // Its end drops the sender, and whoever waits for it hears that.
+                if let Err(error) = listen(stream, tell).await {
+                    eprintln!("a listener: {error:#}");
+                }
+            });
+        }
+        Ok(Self { client, heard, made: 0 })
+    }
+}
+
+async fn listen(mut stream: Streaming<talon_proto::host::Event>, tell: watch::Sender<u64>) -> Result<()> {
+    while let Some(event) = stream.message().await? {
+        ensure!(!event.fields.contains_key("missed"), "{}", event.message);
+        if event.kind == KIND {
+            tell.send_modify(|count| *count += 1);
+        }
+    }
+    bail!("the supervisor ended its stream")
+}
+
+impl Caller for Fan {
+    /// All events of one turn.
+    async fn call(&mut self, content_bytes: usize) -> Result<()> {
+        // A clone of ours may have made some before.
+        self.made = self.made.max(self.heard.iter().map(|heard| *heard.borrow()).max().unwrap_or(0));
+        let calls: Vec<_> = (0..EVENTS)
+            .map(|_| {
+                let client = self.client.clone();
+                tokio::spawn(async move { host::say(&client, PLUGIN, content_bytes).await })
+            })
+            .collect();
+        for call in calls {
+            call.await.context("a call panicked")??;
+        }
+        self.made += EVENTS as u64;
+        for heard in &mut self.heard {
+            heard.wait_for(|count| *count >= self.made).await.context("a listener ended")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,37 @@
+//! A client of a supervisor that has many plugins; a call goes to one that is drawn.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Result;
+use talon_client::Client;
+
+use super::host;
+use crate::draw::Draw;
+use crate::load::Caller;
+
+/// The name of one of many plugins.
+#[must_use]
+pub fn numbered(number: usize) -> String {
+    format!("{}-{number}", super::PLUGIN)
+}
+
+#[derive(Clone)]
+pub(super) struct Calls {
+    client: Arc<Client>,
+    count: usize,
+    draw: Draw,
+}
+
+impl Calls {
+    pub(super) async fn to(socket: PathBuf, count: usize) -> Result<Self> {
+        Ok(Self { client: Arc::new(Client::connect(socket).await?), count, draw: Draw::new(1) })
+    }
+}
+
+impl Caller for Calls {
+    async fn call(&mut self, content_bytes: usize) -> Result<()> {
+        let plugin = numbered(self.draw.below(self.count));
+        host::say(&self.client, &plugin, content_bytes).await
+    }
+}

@@ -1,0 +1,78 @@
+//! The sanitizer beside what is commonly done instead, on the same texts.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use talon_sanitize::{Sanitizer, Tally};
+
+use crate::book::Unit;
+use crate::turns::{self, Told};
+
+#[path = "../../../supervisor/crates/sanitize/benches/sanitize/inputs.rs"]
+mod inputs;
+#[path = "../../../supervisor/crates/sanitize/benches/sanitize/rivals.rs"]
+mod rivals;
+
+const BYTES: usize = 64 << 10;
+
+/// For at least so long one contender goes over a text before the other has its turn.
+const STRETCH: Duration = Duration::from_millis(4);
+
+pub(super) async fn serve() -> Result<()> {
+    let (sanitizer, patterns, texts) = (Sanitizer::default(), rivals::patterns(), texts());
+    turns::take(async || {
+        let mut told = Vec::new();
+        for (name, text) in &texts {
+            let case = format!("sanitizer/{name}, 64 KiB");
+            let mut contender =
+                |name, speed| told.push(Told::new(&case, name, "speed", Unit::GigabytesPerSecond, speed));
+            contender("Talon", speed(text, || sanitizer.text(text, &mut Tally::default()).len()));
+            contender("60 passes", speed(text, || rivals::replace_all(&patterns, text).len()));
+        }
+        Ok(told)
+    })
+    .await
+}
+
+fn texts() -> [(&'static str, String); 8] {
+    [
+        ("prose", inputs::prose(BYTES)),
+        ("JSON", inputs::json(BYTES)),
+        ("HTML", inputs::html(BYTES)),
+        ("code", inputs::code(BYTES)),
+        ("Cyrillic", inputs::cyrillic(BYTES)),
+        ("Chinese", inputs::chinese(BYTES)),
+        ("a hit per KiB", inputs::with_hits(BYTES, 1 << 10)),
+        ("a hit per 64 B", inputs::with_hits(BYTES, 64)),
+    ]
+}
+
+/// Gigabytes a second, of passes over the whole text.
+fn speed(text: &str, pass: impl Fn() -> usize) -> f64 {
+    let (begin, mut passes) = (Instant::now(), 0_u32);
+    let took = loop {
+        black_box(pass());
+        passes += 1;
+        let took = begin.elapsed();
+        if took >= STRETCH {
+            break took;
+        }
+    };
+    text.len() as f64 * f64::from(passes) / took.as_secs_f64() / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_what_their_names_say() {
+        let sanitizer = Sanitizer::default();
+        for (name, text) in texts() {
+            let clean = sanitizer.text(&text, &mut Tally::default()) == *text;
+            assert_eq!(clean, !name.starts_with("a hit"), "{name}");
+            assert!((BYTES * 99 / 100..BYTES * 102 / 100).contains(&text.len()), "{name}: {}", text.len());
+        }
+    }
+}

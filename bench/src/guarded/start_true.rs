@@ -1,0 +1,93 @@
+//! What a jail costs a program that does nothing: from before its start until it was reaped, because what makes a jail has
+//! to be taken down as well.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use talon_jail::{ExitStatus, Network, Profile};
+use talon_tests::{InJail, ended};
+
+use super::bubblewrap;
+use crate::book::Unit;
+use crate::turns::{self, Told};
+
+/// What is started.
+const PROGRAM: &str = "/bin/true";
+
+/// A uid that is nobody's on this machine, for the jails of root.
+const UID: u32 = 91_100;
+
+/// Starts the program and waits for its end. Says when it was known to run, where that is known.
+type Start = Box<dyn Fn() -> Result<Option<Instant>>>;
+
+/// One way to start it.
+struct Way {
+    name: String,
+    start: Start,
+}
+
+impl Way {
+    fn new(name: impl Into<String>, start: impl Fn() -> Result<Option<Instant>> + 'static) -> Self {
+        Self { name: name.into(), start: Box::new(start) }
+    }
+
+    fn jail(profile: &'static str, network: &'static str, asked: Network) -> Self {
+        let jail = InJail::new(UID, profile, asked, &[Path::new(PROGRAM)]);
+        Self::new(format!("{profile} jail, network {network}"), move || {
+            let jailed = jail.start()?;
+            let running = Instant::now();
+            let status = ended(&jailed.monitor)?;
+            ensure!(status == ExitStatus::Code(0), "{PROGRAM} ended with {status}");
+            Ok(Some(running))
+        })
+    }
+}
+
+pub(super) async fn serve() -> Result<()> {
+    let ways = ways();
+    turns::take(async || {
+        let mut told = Vec::new();
+        for way in &ways {
+            let begin = Instant::now();
+            let running = (way.start)().with_context(|| way.name.clone())?;
+            let ended = Instant::now();
+            let mut tell = |metric, at: Instant| {
+                let took = (at - begin).as_secs_f64() * 1e3;
+                told.push(Told::new("start/true", &way.name, metric, Unit::Milliseconds, took));
+            };
+            tell("to its end", ended);
+            if let Some(running) = running {
+                tell("running", running);
+            }
+        }
+        Ok(told)
+    })
+    .await
+}
+
+fn ways() -> Vec<Way> {
+    let mut ways = vec![Way::new("no jail", || run(&mut Command::new(PROGRAM)))];
+    if bubblewrap::is_here() {
+        ways.push(Way::new("bwrap", || {
+            run(&mut bubblewrap::around(Path::new(PROGRAM), None))?;
+            // Nothing tells when the program itself was executed.
+            Ok(None)
+        }));
+    }
+    for profile in Profile::names() {
+        ways.push(Way::jail(profile, "none", Network::None));
+        ways.push(Way::jail(profile, "loopback", Network::Loopback));
+        ways.push(Way::jail(profile, "full", Network::Host { connect: None, bind: None }));
+    }
+    ways
+}
+
+fn run(command: &mut Command) -> Result<Option<Instant>> {
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let running = Instant::now();
+    let output = child.wait_with_output()?;
+    ensure!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(Some(running))
+}

@@ -1,0 +1,184 @@
+//! The guard's stack without IO, whole and layer by layer: what its own benches run, timed and counted row by row.
+//!
+//! A row stands over another, without whose work it says nothing about its own; what is told of it is the difference of
+//! the two, which ran right after one another.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use crate::book::Unit;
+use crate::samples::Samples;
+use crate::turns::Told;
+
+#[expect(dead_code, reason = "not all of what the guard's own benches run is shown here")]
+#[path = "../../supervisor/crates/guard/benches/stack/fixture.rs"]
+mod fixture;
+
+/// What the whole of it is called in the table.
+pub const WHOLE: &str = "whole stack";
+
+/// For so long a row runs before the next has its turn: a thousand times what looking at the clock takes, and little
+/// enough that a pause of the machine falls on few.
+const STRETCH: Duration = Duration::from_micros(100);
+
+/// So many times a turn goes through all rows of a sheet; the middle of the differences is what is told.
+const SWEEPS: usize = 25;
+
+/// So many calls go first: tables, buffers and thread-locals are made once and are no cost of a call.
+const WARM_UP: u32 = 100;
+
+/// So many calls are counted; they are alike, so that their mean is a whole number but for rare growth.
+const COUNTED: u32 = 100;
+
+/// A text and how it goes through the stack. A runtime with a clock has to be entered before one is made or run.
+pub struct Sheet {
+    case: &'static str,
+    rows: Vec<Row>,
+}
+
+struct Row {
+    /// What it is called in the table; what others stand over is not in it.
+    shown: Option<&'static str>,
+    /// The row that it stands over.
+    over: Option<usize>,
+    /// Calls in a stretch.
+    calls: u32,
+    run: fixture::Case,
+}
+
+/// All of them.
+#[must_use]
+pub fn sheets() -> Vec<Sheet> {
+    let kib = fixture::KIB;
+    vec![
+        Sheet::new("guard/prose, 1 KiB", "prose", kib, true),
+        Sheet::new("guard/JSON-ish, 1 KiB", "json-ish", kib, false),
+        Sheet::new("guard/with hits, 1 KiB", "hits", kib, false),
+        Sheet::new("guard/prose, 64 KiB", "prose", 64 * kib, true),
+    ]
+}
+
+impl Sheet {
+    fn new(case: &'static str, text: &str, bytes: usize, with_layers: bool) -> Self {
+        let whole = fixture::wholes(bytes).into_iter();
+        let mut cases: Vec<fixture::Case> =
+            whole.filter(|case| case.group != "whole" || case.name == text).collect();
+        if with_layers {
+            let known: Vec<&str> = cases.iter().map(|case| case.name).collect();
+            cases.extend(fixture::layers(bytes).into_iter().filter(|case| !known.contains(&case.name)));
+        }
+        let names: Vec<&str> = cases.iter().map(|case| case.name).collect();
+        let place = |name: &str| names.iter().position(|known| *known == name);
+        let over: Vec<Option<usize>> = cases.iter().map(|case| place(case.over)).collect();
+        let shown = |case: &fixture::Case| match case.group {
+            "whole" => Some(WHOLE),
+            "layer" if !case.name.starts_with("bare ") => Some(case.name),
+            _ => None,
+        };
+        let rows = cases.into_iter().zip(over);
+        let rows = rows.map(|(run, over)| Row { shown: shown(&run), over, calls: 1, run });
+        Self { case, rows: rows.collect() }
+    }
+
+    /// One turn of all rows by the clock.
+    pub fn timed(&mut self) -> Vec<Told> {
+        for row in &mut self.rows {
+            row.fit();
+        }
+        let mut sweeps: Vec<Vec<f64>> = Vec::with_capacity(SWEEPS);
+        for _ in 0..SWEEPS {
+            sweeps.push(self.rows.iter_mut().map(Row::microseconds).collect());
+        }
+        let middle = |of: &dyn Fn(&Vec<f64>) -> f64| {
+            let all = Samples(sweeps.iter().map(of).collect());
+            all.spread().map_or(f64::NAN, |spread| spread.median)
+        };
+        self.told("time", Unit::Microseconds, |row, over| {
+            middle(&|sweep| sweep[row] - over.map_or(0.0, |over| sweep[over]))
+        })
+    }
+
+    /// One turn of all rows by what `count` says of running something: how often it asked the allocator for memory, and for
+    /// how many bytes.
+    pub fn counted(&mut self, mut count: impl FnMut(&mut dyn FnMut()) -> (u64, u64)) -> Vec<Told> {
+        let counts: Vec<(f64, f64)> = self
+            .rows
+            .iter_mut()
+            .map(|row| {
+                row.times(WARM_UP);
+                let (allocations, bytes) = count(&mut || row.times(COUNTED));
+                (allocations as f64 / f64::from(COUNTED), bytes as f64 / f64::from(COUNTED))
+            })
+            .collect();
+        let own = |of: fn(&(f64, f64)) -> f64| {
+            let counts = &counts;
+            move |row: usize, over: Option<usize>| {
+                of(&counts[row]) - over.map_or(0.0, |over| of(&counts[over]))
+            }
+        };
+        let mut told = self.told("allocations", Unit::Count, own(|(allocations, _)| *allocations));
+        told.extend(self.told("allocated bytes", Unit::Count, own(|(_, bytes)| *bytes)));
+        told
+    }
+
+    fn told(&self, metric: &str, unit: Unit, own: impl Fn(usize, Option<usize>) -> f64) -> Vec<Told> {
+        let shown = self.rows.iter().enumerate().filter_map(|(at, row)| Some((at, row.shown?, row.over)));
+        shown.map(|(at, shown, over)| Told::new(self.case, shown, metric, unit, own(at, over))).collect()
+    }
+}
+
+impl Row {
+    fn times(&mut self, calls: u32) {
+        for _ in 0..calls {
+            black_box(&mut self.run).once();
+        }
+    }
+
+    /// As many calls as fill a stretch.
+    fn fit(&mut self) {
+        let begin = Instant::now();
+        self.times(WARM_UP);
+        let one = begin.elapsed() / WARM_UP;
+        let calls = STRETCH.as_nanos() / one.as_nanos().max(1);
+        self.calls = u32::try_from(calls).unwrap_or(u32::MAX).max(1);
+    }
+
+    /// What one call takes, over a stretch.
+    fn microseconds(&mut self) -> f64 {
+        let begin = Instant::now();
+        self.times(self.calls);
+        begin.elapsed().as_secs_f64() * 1e6 / f64::from(self.calls)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn every_row_but_a_call_alone_stands_over_another() {
+        for sheet in sheets() {
+            let alone: Vec<&str> =
+                sheet.rows.iter().filter(|row| row.over.is_none()).map(|row| row.run.name).collect();
+            assert_eq!(alone, ["a call"], "{}", sheet.case);
+        }
+    }
+
+    #[tokio::test]
+    async fn the_whole_and_each_of_the_twelve_layers_are_told() {
+        let mut sheet = sheets().remove(0);
+        let told = sheet.counted(|run| {
+            run();
+            (u64::from(COUNTED), 0)
+        });
+        let contenders: Vec<&str> = told
+            .iter()
+            .filter(|told| told.metric == "allocations")
+            .map(|told| told.contender.as_str())
+            .collect();
+        assert_eq!(contenders.len(), 13);
+        assert_eq!(contenders[0], WHOLE);
+        // Whatever stands over something that asks as often asks for nothing itself.
+        assert!(told.iter().all(|told| told.value == 0.0), "{told:?}");
+    }
+}

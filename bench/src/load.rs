@@ -1,0 +1,117 @@
+//! A load, what came of it, and the closed loop in between: so many callers, each of which calls again as soon as it has
+//! its answer.
+
+use std::future::Future;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use serde::{Deserialize, Serialize};
+
+/// What a driver is told to do, as a line of JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Load {
+    /// Bytes of content in every answer.
+    pub content_bytes: usize,
+    /// Callers at once.
+    pub concurrency: usize,
+    /// For how long, in milliseconds.
+    pub millis: u64,
+}
+
+/// What came of a load, as a line of JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Calls that were answered.
+    pub calls: u64,
+    /// Answered calls a second.
+    pub calls_per_second: f64,
+    /// The time that half of all calls took at most, in microseconds.
+    pub p50_us: f64,
+    /// The same for 99 of 100.
+    pub p99_us: f64,
+}
+
+/// Something that can be called, one call at a time; clones are called at the same time.
+pub trait Caller: Clone + Send + 'static {
+    /// Asks for so many bytes of content and looks whether they came.
+    fn call(&mut self, content_bytes: usize) -> impl Future<Output = Result<()>> + Send;
+}
+
+/// Makes a load. The first call that fails ends it.
+///
+/// # Errors
+/// What the failing call said, or that not one call was answered.
+pub async fn make<C: Caller>(caller: &C, load: Load) -> Result<Outcome> {
+    let begin = Instant::now();
+    let end = begin + Duration::from_millis(load.millis);
+    let callers: Vec<_> = (0..load.concurrency.max(1))
+        .map(|_| tokio::spawn(keep_calling(caller.clone(), load.content_bytes, end)))
+        .collect();
+    let mut times = Vec::new();
+    for caller in callers {
+        times.extend(caller.await.context("a caller panicked")??);
+    }
+    let took = begin.elapsed();
+    ensure!(!times.is_empty(), "no call was answered");
+    times.sort_unstable();
+    let part = |part: f64| {
+        // A position in the list, which is shorter than f64 counts exactly.
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 ≤ part ≤ 1")]
+        let at = (times.len() as f64 * part) as usize;
+        f64::from(times[at.min(times.len() - 1)]) / 1e3
+    };
+    Ok(Outcome {
+        calls: times.len() as u64,
+        calls_per_second: times.len() as f64 / took.as_secs_f64(),
+        p50_us: part(0.5),
+        p99_us: part(0.99),
+    })
+}
+
+/// Every call's nanoseconds; four seconds count as four seconds and no more.
+async fn keep_calling<C: Caller>(mut caller: C, content_bytes: usize, end: Instant) -> Result<Vec<u32>> {
+    let mut times = Vec::new();
+    let mut begin = Instant::now();
+    while begin < end {
+        caller.call(content_bytes).await?;
+        let answered = Instant::now();
+        times.push(u32::try_from((answered - begin).as_nanos()).unwrap_or(u32::MAX));
+        begin = answered;
+    }
+    Ok(times)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[derive(Clone)]
+    struct Counting(Arc<AtomicUsize>, usize);
+
+    impl Caller for Counting {
+        async fn call(&mut self, _: usize) -> Result<()> {
+            tokio::task::yield_now().await;
+            ensure!(self.0.fetch_add(1, Ordering::Relaxed) < self.1, "enough");
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn every_answered_call_is_counted() {
+        let calls = Arc::new(AtomicUsize::new(0));
+        let load = Load { content_bytes: 0, concurrency: 8, millis: 20 };
+        let outcome = make(&Counting(calls.clone(), usize::MAX), load).await.expect("all are answered");
+        assert_eq!(outcome.calls, calls.load(Ordering::Relaxed) as u64);
+        assert!(outcome.p50_us <= outcome.p99_us && outcome.calls_per_second > 0.0, "{outcome:?}");
+    }
+
+    #[tokio::test]
+    async fn a_failing_call_is_no_figure() {
+        let load = Load { content_bytes: 0, concurrency: 2, millis: 10_000 };
+        let error = make(&Counting(Arc::default(), 10), load).await.expect_err("the eleventh fails");
+        assert_eq!(error.to_string(), "enough");
+    }
+}

@@ -1,0 +1,102 @@
+//! What a process weighs, as the kernel tells it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+fn of(pid: u32) -> PathBuf {
+    Path::new("/proc").join(pid.to_string())
+}
+
+/// Its memory in mebibytes: what it has alone, and of what it shares with others its part (PSS).
+///
+/// # Errors
+/// If it is gone, or is not ours to look at.
+pub fn memory_mib(pid: u32) -> Result<f64> {
+    let path = of(pid).join("smaps_rollup");
+    let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Pss:")).context("the kernel tells no PSS")?;
+    let kib: f64 = line.trim().trim_end_matches(" kB").trim().parse()?;
+    Ok(kib / 1024.0)
+}
+
+/// Its name, as the kernel keeps it: 15 bytes.
+#[must_use]
+pub fn name(pid: u32) -> Option<String> {
+    std::fs::read_to_string(of(pid).join("comm")).ok().map(|name| name.trim_end().to_owned())
+}
+
+/// How many descriptors it has open.
+///
+/// # Errors
+/// If it is gone, or is not ours to look at.
+pub fn descriptors(pid: u32) -> Result<usize> {
+    count(&of(pid).join("fd"))
+}
+
+/// How many threads it has.
+///
+/// # Errors
+/// If it is gone.
+pub fn threads(pid: u32) -> Result<usize> {
+    count(&of(pid).join("task"))
+}
+
+fn count(directory: &Path) -> Result<usize> {
+    Ok(std::fs::read_dir(directory).with_context(|| directory.display().to_string())?.count())
+}
+
+/// The time that each of its threads was on a core, in nanoseconds: two orders finer than what `/proc/PID/stat` counts in,
+/// which a process that has nothing to do takes minutes to move.
+#[derive(Debug, Clone)]
+pub struct Busy(BTreeMap<u32, u64>);
+
+impl Busy {
+    /// Up to now.
+    ///
+    /// # Errors
+    /// If it is gone, or the kernel does not count (`CONFIG_SCHED_INFO`).
+    pub fn of(pid: u32) -> Result<Self> {
+        let tasks = of(pid).join("task");
+        let mut threads = BTreeMap::new();
+        for task in std::fs::read_dir(&tasks).with_context(|| tasks.display().to_string())? {
+            let task = task?;
+            // A thread may end between its name and its figure.
+            let Ok(text) = std::fs::read_to_string(task.path().join("schedstat")) else { continue };
+            let id = task.file_name().to_string_lossy().parse()?;
+            let first = text.split_whitespace().next().context("schedstat begins with a number")?;
+            threads.insert(id, first.parse()?);
+        }
+        Ok(Self(threads))
+    }
+
+    /// From an earlier look until this one. What threads did that ended in between is not in it.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Duration {
+        let grown =
+            self.0.iter().map(|(id, now)| now.saturating_sub(earlier.0.get(id).copied().unwrap_or(0)));
+        Duration::from_nanos(grown.sum())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_can_look_at_itself() {
+        let pid = std::process::id();
+        assert!(memory_mib(pid).expect("it is ours") > 0.1);
+        assert!(descriptors(pid).expect("it is ours") >= 3);
+        assert!(threads(pid).expect("it is ours") >= 1);
+        let before = Busy::of(pid).expect("it is ours");
+        let mut value = 1_u64;
+        for number in 0..10_000_000_u64 {
+            value = std::hint::black_box(value.wrapping_mul(31).wrapping_add(number));
+        }
+        std::hint::black_box(value);
+        assert!(Busy::of(pid).expect("it is ours").since(&before) > Duration::ZERO);
+    }
+}

@@ -1,0 +1,88 @@
+//! On what it was measured, and whether that was quiet.
+
+use std::process::Command;
+use std::time::{Duration, Instant, SystemTime};
+
+use serde::{Deserialize, Serialize};
+
+use crate::samples::Samples;
+
+/// The middle half of the noise probe's times may be this wide, as a part of the median; beyond it the table says that
+/// the machine was too noisy. Measured: 1 to 3 hundredths on a quiet virtual machine, 20 and more beside a compiler.
+pub const NOISY: f64 = 0.10;
+
+/// What a table has to say of its origin.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Origin {
+    /// The commit, with `+` behind it if the tree was changed since.
+    pub commit: String,
+    /// The day, in UTC.
+    pub date: String,
+    /// The processor's name, the cores this process may use, the kernel's release.
+    pub machine: String,
+    /// Whether it was the short run.
+    pub quick: bool,
+    /// How long the run took, in seconds.
+    pub seconds: u64,
+    /// How far the times of the same work lay apart, as a part of their median, over the whole run.
+    pub noise: f64,
+}
+
+/// Times the same piece of work again and again while a run goes on.
+#[derive(Debug, Default)]
+pub struct Probe {
+    times: Samples,
+}
+
+impl Probe {
+    /// Does the work once: a millisecond or so of arithmetic that fits into a core's own cache.
+    pub fn look(&mut self) {
+        let begin = Instant::now();
+        let mut value = 1_u64;
+        for number in 0..400_000_u64 {
+            value = std::hint::black_box(value.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(number));
+        }
+        std::hint::black_box(value);
+        self.times.0.push(begin.elapsed().as_secs_f64());
+    }
+
+    /// How far the times lie apart.
+    #[must_use]
+    pub fn noise(&self) -> f64 {
+        self.times.spread().map_or(0.0, |spread| spread.relative())
+    }
+}
+
+impl Origin {
+    /// Of this machine and tree, now.
+    #[must_use]
+    pub fn of_here(quick: bool, took: Duration, probe: &Probe) -> Self {
+        let said = |program: &str, arguments: &[&str]| {
+            let output =
+                Command::new(program).args(arguments).current_dir(talon_tests::repository()).output();
+            let output = output.ok().filter(|output| output.status.success())?;
+            Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+        };
+        let commit =
+            said("git", &["rev-parse", "--short=12", "HEAD"]).unwrap_or_else(|| "unknown".to_owned());
+        let changed = said("git", &["status", "--porcelain", "--untracked-files=no"]);
+        let changed = changed.is_some_and(|changed| !changed.is_empty());
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let kernel = said("uname", &["-r"]).unwrap_or_default();
+        let today = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+        Self {
+            commit: format!("{commit}{}", if changed { "+" } else { "" }),
+            date: today.split('T').next().unwrap_or_default().to_owned(),
+            machine: format!("{}, {cores} cores, Linux {kernel}", processor()),
+            quick,
+            seconds: took.as_secs(),
+            noise: probe.noise(),
+        }
+    }
+}
+
+fn processor() -> String {
+    let told = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = told.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    name.map_or_else(|| std::env::consts::ARCH.to_owned(), |(_, name)| name.trim().to_owned())
+}

@@ -1,0 +1,252 @@
+//! Who uses a supervisor in a soak, each at a pace of its own, so that the same is asked of it in every minute.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::Result;
+use talon_client::{Client, RECONNECT_WINDOW};
+use talon_proto::host::{ExecuteRequest, GetStatusRequest, ListPluginsRequest, Outcome, WatchEventsRequest};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::scene::{KEEPS, KILLED, REPLACED, SAYS};
+
+/// Problems that are kept word for word; all are counted.
+const MOST_TOLD: usize = 20;
+
+/// What came of it all.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    /// Calls that were answered well.
+    pub(super) calls: AtomicU64,
+    /// Calls of the plugin that is killed which failed for that.
+    pub(super) died: AtomicU64,
+    /// Events that listeners heard.
+    pub(super) events: AtomicU64,
+    /// Events that the slow one was told it missed.
+    pub(super) missed: AtomicU64,
+    /// Kills, reloads of the configuration, reloads of the plugin.
+    pub(super) troubles: [AtomicU64; 3],
+    problems: AtomicU64,
+    told: Mutex<Vec<String>>,
+}
+
+impl Tally {
+    /// Something that must not be.
+    pub(super) fn problem(&self, what: String) {
+        self.problems.fetch_add(1, Ordering::Relaxed);
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.len() < MOST_TOLD {
+            told.push(what);
+        }
+    }
+
+    /// How many there were, and the first of them.
+    pub(super) fn problems(&self) -> (u64, Vec<String>) {
+        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        (self.problems.load(Ordering::Relaxed), told)
+    }
+
+    pub(super) fn say(&self) -> String {
+        let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
+        let (calls, died, problems) = (count(&self.calls), count(&self.died), count(&self.problems));
+        format!("{calls} calls, {died} died with their plugin, {problems} problems")
+    }
+}
+
+/// A kind of caller: whom it asks for what, how often, and how many there are of it.
+struct Kind {
+    count: usize,
+    every: Duration,
+    plugin: &'static str,
+    action: &'static str,
+    arguments: fn(u64) -> Vec<(&'static str, String)>,
+    /// Whether it connects anew for each call.
+    newcomer: bool,
+}
+
+const fn millis(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn small(_: u64) -> Vec<(&'static str, String)> {
+    vec![("bytes", "1024".to_owned())]
+}
+
+fn large(_: u64) -> Vec<(&'static str, String)> {
+    vec![("bytes", "65536".to_owned())]
+}
+
+/// A few keys, written again and again.
+fn kept(number: u64) -> Vec<(&'static str, String)> {
+    vec![("key", format!("key-{}", number % 50)), ("value", format!("value {number}"))]
+}
+
+fn lines(_: u64) -> Vec<(&'static str, String)> {
+    vec![("lines", "10".to_owned())]
+}
+
+const KINDS: [Kind; 7] = [
+    Kind { count: 8, every: millis(20), plugin: SAYS, action: "say", arguments: small, newcomer: false },
+    Kind { count: 2, every: millis(100), plugin: SAYS, action: "say", arguments: large, newcomer: false },
+    Kind { count: 4, every: millis(20), plugin: REPLACED, action: "say", arguments: small, newcomer: false },
+    Kind { count: 2, every: millis(50), plugin: KILLED, action: "say", arguments: small, newcomer: false },
+    Kind { count: 2, every: millis(50), plugin: KEEPS, action: "keep", arguments: kept, newcomer: false },
+    Kind { count: 1, every: millis(100), plugin: SAYS, action: "log", arguments: lines, newcomer: false },
+    Kind { count: 2, every: millis(100), plugin: REPLACED, action: "say", arguments: small, newcomer: true },
+];
+
+/// Listeners that read as fast as they can.
+const LISTENERS: usize = 3;
+/// Events that one reads which comes and goes.
+const VISIT: usize = 50;
+/// How long the slow one takes for an event, of which a dozen come meanwhile: so much slower that it is told of those it missed within
+/// the first minutes, once it has read what its connection holds.
+const SLOW: Duration = millis(20);
+/// How often an operator looks at everything.
+const LOOKS: Duration = Duration::from_secs(1);
+
+/// Starts them all. They end when `going` has no sender any more.
+pub(super) async fn start(
+    socket: &Path,
+    tally: &Arc<Tally>,
+    going: &watch::Receiver<()>,
+) -> Result<Vec<JoinHandle<()>>> {
+    let mut clients = Vec::new();
+    let me = async || -> Result<One> {
+        let client = Client::connect(socket.to_owned()).await?;
+        Ok(One { client, socket: socket.to_owned(), tally: tally.clone(), going: going.clone() })
+    };
+    for kind in &KINDS {
+        for _ in 0..kind.count {
+            clients.push(tokio::spawn(me().await?.calls(kind)));
+        }
+    }
+    for _ in 0..LISTENERS {
+        clients.push(tokio::spawn(me().await?.listens(Duration::ZERO, usize::MAX)));
+    }
+    clients.push(tokio::spawn(me().await?.listens(Duration::ZERO, VISIT)));
+    clients.push(tokio::spawn(me().await?.listens(SLOW, usize::MAX)));
+    clients.push(tokio::spawn(me().await?.looks()));
+    Ok(clients)
+}
+
+/// One client.
+struct One {
+    client: Client,
+    socket: PathBuf,
+    tally: Arc<Tally>,
+    going: watch::Receiver<()>,
+}
+
+impl One {
+    /// Waits for its next turn; false when the run is over.
+    async fn turn(&mut self, pace: &mut tokio::time::Interval) -> bool {
+        tokio::select! {
+            biased;
+            _ = self.going.changed() => false,
+            _ = pace.tick() => true,
+        }
+    }
+
+    fn pace(every: Duration) -> tokio::time::Interval {
+        let mut pace = interval(every);
+        pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        pace
+    }
+
+    async fn calls(mut self, kind: &'static Kind) {
+        let mut pace = Self::pace(kind.every);
+        for number in 0.. {
+            if !self.turn(&mut pace).await {
+                return;
+            }
+            if kind.newcomer {
+                match Client::connect(self.socket.clone()).await {
+                    Ok(client) => self.client = client,
+                    Err(error) => self.tally.problem(format!("a newcomer: {error}")),
+                }
+            }
+            let arguments = (kind.arguments)(number).into_iter();
+            let request = ExecuteRequest {
+                plugin: kind.plugin.to_owned(),
+                action: kind.action.to_owned(),
+                args: arguments.map(|(name, value)| (name.to_owned(), value)).collect(),
+                ..ExecuteRequest::default()
+            };
+            let problem = match self.client.execute(request).await {
+                Ok(answer) if answer.outcome() == Outcome::Ok => {
+                    self.tally.calls.fetch_add(1, Ordering::Relaxed);
+                    continue;
+                }
+                // What was under way dies with its plugin. That is what a host fault says, and nothing else may be said.
+                Ok(answer) if kind.plugin == KILLED && answer.outcome() == Outcome::HostFault => {
+                    self.tally.died.fetch_add(1, Ordering::Relaxed);
+                    continue;
+                }
+                Ok(answer) => format!("{:?} {}: {}", answer.outcome(), answer.reason, answer.error),
+                Err(error) => error.to_string(),
+            };
+            self.tally.problem(format!("{}.{}: {problem}", kind.plugin, kind.action));
+        }
+    }
+
+    /// Listens, takes so long for each event, and comes anew after so many.
+    async fn listens(mut self, slowness: Duration, visit: usize) {
+        // Zero is no period.
+        let mut pace = Self::pace(slowness.max(millis(1)));
+        loop {
+            let asked = self.client.host().watch_events(WatchEventsRequest::default()).await;
+            let mut stream = match asked {
+                Ok(stream) => stream.into_inner(),
+                Err(status) => {
+                    self.tally.problem(format!("a listener: {status}"));
+                    return;
+                }
+            };
+            for _ in 0..visit {
+                let event = tokio::select! {
+                    biased;
+                    _ = self.going.changed() => return,
+                    event = stream.message() => event,
+                };
+                let Ok(Some(event)) = event else {
+                    self.tally.problem(format!("a listener's stream ended: {event:?}"));
+                    return;
+                };
+                match event.fields.get("missed").and_then(|missed| missed.parse().ok()) {
+                    None => _ = self.tally.events.fetch_add(1, Ordering::Relaxed),
+                    Some(missed) => {
+                        self.tally.missed.fetch_add(missed, Ordering::Relaxed);
+                        if slowness.is_zero() {
+                            self.tally.problem(format!("a fast listener missed {missed} events"));
+                        }
+                    }
+                }
+                if !slowness.is_zero() && !self.turn(&mut pace).await {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// An operator's screen.
+    async fn looks(mut self) {
+        let mut pace = Self::pace(LOOKS);
+        while self.turn(&mut pace).await {
+            let status =
+                self.client.ask(|mut host| async move { host.get_status(GetStatusRequest {}).await });
+            if let Err(status) = status.await {
+                self.tally.problem(format!("the status within {RECONNECT_WINDOW:?}: {status}"));
+            }
+            let list =
+                self.client.ask(|mut host| async move { host.list_plugins(ListPluginsRequest {}).await });
+            if let Err(status) = list.await {
+                self.tally.problem(format!("the list: {status}"));
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What is looked at, and by how much each may differ between two halves of a run.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use talon_tests::{Supervisor, descendants};
+
+use super::trend::Allowance;
+use crate::driver::cpu_seconds;
+use crate::look::{descriptors, memory_mib, name, threads};
+use crate::table::number;
+
+/// One figure.
+pub(super) struct Looked {
+    pub(super) name: &'static str,
+    pub(super) unit: &'static str,
+    pub(super) allowed: Allowance,
+}
+
+const fn looked(name: &'static str, unit: &'static str, absolute: f64, relative: f64) -> Looked {
+    Looked { name, unit, allowed: Allowance { absolute, relative } }
+}
+
+/// All of them. Memory may differ by what allocators hold back and give back; descriptors, threads and processes by what is just
+/// then being replaced; the time on the cores by the machine's mood.
+pub(super) const LOOKED: [Looked; 7] = [
+    looked("memory", "MiB", 1.0, 0.03),
+    looked("descriptors", "", 4.0, 0.0),
+    looked("threads", "", 2.0, 0.0),
+    looked("processes below it", "", 2.0, 0.0),
+    looked("CPU", "% of a core", 2.0, 0.15),
+    looked("memory of talon-state", "MiB", 1.0, 0.03),
+    looked("descriptors of talon-state", "", 2.0, 0.0),
+];
+
+/// All figures of one moment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Sample {
+    /// When, since the run began.
+    pub(super) seconds: f64,
+    /// In the order of [`LOOKED`].
+    pub(super) values: [f64; LOOKED.len()],
+}
+
+impl Sample {
+    pub(super) fn say(&self) -> String {
+        let said = LOOKED.iter().zip(self.values).take(5);
+        let said = said.map(|(looked, value)| {
+            let space = if looked.unit.is_empty() { "" } else { " " };
+            format!("{} {}{space}{}", looked.name, number(value), looked.unit)
+        });
+        said.collect::<Vec<String>>().join(", ")
+    }
+}
+
+/// Eyes on one supervisor.
+pub(super) struct Eyes {
+    supervisor: u32,
+    state: u32,
+    cpu: f64,
+    since: Instant,
+}
+
+impl Eyes {
+    pub(super) fn on(supervisor: &Supervisor) -> Result<Self> {
+        let named = |pid: &u32| name(*pid).as_deref() == Some("talon-state");
+        let supervisor = supervisor.pid();
+        let state = descendants(supervisor).into_iter().find(named).context("talon-state runs")?;
+        let cpu = cpu_seconds(supervisor).context("the supervisor runs")?;
+        Ok(Self { supervisor, state, cpu, since: Instant::now() })
+    }
+
+    /// Takes a sample; CPU time is that since the one before.
+    pub(super) fn look(&mut self, at: Duration) -> Result<Sample> {
+        let Self { supervisor, state, .. } = *self;
+        let cpu = cpu_seconds(supervisor).context("the supervisor runs")?;
+        let busy = (cpu - self.cpu) / self.since.elapsed().as_secs_f64().max(f64::EPSILON);
+        (self.cpu, self.since) = (cpu, Instant::now());
+        let values = [
+            memory_mib(supervisor)?,
+            descriptors(supervisor)? as f64,
+            threads(supervisor)? as f64,
+            descendants(supervisor).len() as f64,
+            busy * 100.0,
+            memory_mib(state)?,
+            descriptors(state)? as f64,
+        ];
+        Ok(Sample { seconds: at.as_secs_f64(), values })
+    }
+}

@@ -1,0 +1,115 @@
+//! A long run of everything at once: `talon-bench soak`, `make soak`.
+//!
+//! A supervisor serves clients of every kind while plugins are killed and replaced and its configuration changes. All the while it
+//! is looked at, and at the end each figure has to be flat: a process that lives for months must not take a little more of anything
+//! with every call, every crash or every reload.
+//!
+//! | file | what |
+//! |---|---|
+//! | `scene` | the plugins, and the configuration |
+//! | `clients` | who calls, listens, comes and goes |
+//! | `trouble` | kills and reloads |
+//! | `eyes` | what is looked at, and what is allowed of it |
+//! | `trend` | slope, halves and verdict |
+//! | `report` | what is shown and written of it |
+
+mod clients;
+mod eyes;
+mod report;
+mod scene;
+pub mod trend;
+mod trouble;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use tokio::sync::watch;
+
+use crate::machine::{Origin, Probe};
+use clients::Tally;
+use eyes::{Eyes, Sample};
+use report::Report;
+
+/// What of a run is not counted: caches, rings, pools and histograms fill, and are bounded.
+const WARM_UP: f64 = 0.15;
+/// But never less than this, which is some dozens of kills and reloads.
+const SHORTEST_WARM_UP: Duration = Duration::from_secs(20);
+/// So many samples, however long the run is; more of them tell nothing more of a slope.
+const SAMPLES: u32 = 400;
+/// But not more often than this: looking costs the one that is looked at.
+const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
+/// How often it is said that it goes on.
+const SAID_EVERY: Duration = Duration::from_secs(30);
+
+/// `talon-bench soak`.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// For how long.
+    #[arg(long, value_name = "MINUTES", default_value_t = 30.0)]
+    minutes: f64,
+    /// Write all samples and the verdict to this file.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+impl Options {
+    /// Runs, shows what came of it, and says by the exit code whether all was flat and nothing failed that should not.
+    ///
+    /// # Errors
+    /// If the run itself did not come about.
+    pub async fn run(self) -> Result<ExitCode> {
+        ensure!(self.minutes >= 1.0, "a slope needs a minute at the least");
+        let begin = Instant::now();
+        let (mut report, probe) = Box::pin(soak(Duration::from_secs_f64(self.minutes * 60.0))).await?;
+        report.origin = Some(Origin::of_here(false, begin.elapsed(), &probe));
+        print!("{}", report.show());
+        if let Some(path) = &self.json {
+            let text = serde_json::to_string_pretty(&report)? + "\n";
+            std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        Ok(ExitCode::from(u8::from(!report.passed())))
+    }
+}
+
+async fn soak(length: Duration) -> Result<(Report, Probe)> {
+    let mut scene = scene::set().await;
+    let tally = Arc::new(Tally::default());
+    let (stop, going) = watch::channel(());
+    let clients = clients::start(&scene.supervisor.socket(), &tally, &going).await?;
+    let eyes = Eyes::on(&scene.supervisor)?;
+    let (samples, probe) = tokio::try_join!(watch_over(eyes, length, &tally), async {
+        let mut probe = Probe::default();
+        trouble::make(&mut scene, length, &tally, &mut probe).await?;
+        Ok(probe)
+    })?;
+    drop((stop, going));
+    for client in clients {
+        client.await.context("a client panicked")?;
+    }
+    scene.all_ready(&tally).await;
+    scene.ends_well(&tally).await;
+    Ok((Report::of(length, &tally, samples), probe))
+}
+
+/// Takes samples once everything is warm.
+async fn watch_over(mut eyes: Eyes, length: Duration, tally: &Tally) -> Result<Vec<Sample>> {
+    let warm_up = length.mul_f64(WARM_UP).max(SHORTEST_WARM_UP);
+    let mut pause = tokio::time::interval((length / SAMPLES).max(SHORTEST_PAUSE));
+    let (begin, mut said) = (Instant::now(), Instant::now());
+    let mut samples = Vec::new();
+    while begin.elapsed() < length {
+        pause.tick().await;
+        let sample = eyes.look(begin.elapsed())?;
+        if said.elapsed() >= SAID_EVERY {
+            said = Instant::now();
+            eprintln!("{:>5.0} s: {}; {}", sample.seconds, sample.say(), tally.say());
+        }
+        if begin.elapsed() >= warm_up {
+            samples.push(sample);
+        }
+    }
+    Ok(samples)
+}

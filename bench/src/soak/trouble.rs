@@ -1,0 +1,62 @@
+//! What happens to a supervisor in a soak: a plugin is killed, the configuration changes, a plugin is replaced.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::clients::Tally;
+use super::scene::{KILLED, REPLACED, Scene};
+use crate::machine::Probe;
+
+/// Seconds between two of each: without a common divisor, so that each comes before, after and together with the others.
+const KILL: u64 = 3;
+const RELOAD: u64 = 7;
+const REPLACE: u64 = 11;
+
+/// Makes it for so long.
+pub(super) async fn make(
+    scene: &mut Scene,
+    length: Duration,
+    tally: &Tally,
+    probe: &mut Probe,
+) -> Result<()> {
+    let begin = Instant::now();
+    let mut second = tokio::time::interval(Duration::from_secs(1));
+    for number in 1_u64.. {
+        second.tick().await;
+        if begin.elapsed() >= length {
+            break;
+        }
+        let due = [KILL, RELOAD, REPLACE].map(|every| number.is_multiple_of(every));
+        for (due, count) in due.iter().zip(&tally.troubles) {
+            count.fetch_add(u64::from(*due), Ordering::Relaxed);
+        }
+        if due[0] {
+            kill_one(scene).await?;
+        }
+        if due[1] {
+            scene.reload(tally).await;
+        }
+        if due[2]
+            && let Err(status) = scene.supervisor.client.reload_plugin(REPLACED).await
+        {
+            tally.problem(format!("the plugin was not replaced: {status}"));
+        }
+        probe.look();
+    }
+    Ok(())
+}
+
+async fn kill_one(scene: &Scene) -> Result<()> {
+    let plugin = scene.supervisor.client.plugin(KILLED).await;
+    let pid = plugin.instances.first().context("it has an instance")?.pid;
+    // 0: it is being started again just now.
+    if pid != 0 {
+        // It may have ended meanwhile; nobody else has its number so soon.
+        let _ = kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL);
+    }
+    Ok(())
+}

@@ -1,0 +1,109 @@
+//! tonic as it comes: the same messages over the same kind of socket, and no guard, no supervisor, no setting.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Result, ensure};
+use talon_proto::plugin::plugin_service_client::PluginServiceClient;
+use talon_proto::plugin::plugin_service_server::{PluginService, PluginServiceServer};
+use talon_proto::plugin::{
+    HostMessage, PluginCapabilities, PluginInitRequest, PluginMessage, ToolCallRequest, ToolResultResponse,
+};
+use talon_tests::dial;
+use tokio_stream::wrappers::UnixListenerStream;
+use tonic::transport::{Channel, Server};
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::load::Caller;
+
+pub(super) async fn serve(socket: &Path) -> Result<()> {
+    let incoming = UnixListenerStream::new(super::listen(socket)?);
+    // Without the router, which needs a web framework and more time.
+    Server::builder().serve_with_incoming(PluginServiceServer::new(Says::default()), incoming).await?;
+    Ok(())
+}
+
+/// Answers with as much text as the argument `bytes` asks for. It is kept, as a plugin would have it at hand.
+#[derive(Default)]
+struct Says {
+    text: Mutex<Arc<str>>,
+}
+
+#[tonic::async_trait]
+impl PluginService for Says {
+    async fn execute(
+        &self,
+        request: Request<ToolCallRequest>,
+    ) -> Result<Response<ToolResultResponse>, Status> {
+        let request = request.into_inner();
+        let wanted = request.args.get("bytes").and_then(|bytes| bytes.parse().ok());
+        let wanted = wanted.ok_or_else(|| Status::invalid_argument("no bytes"))?;
+        let content = {
+            let mut text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
+            if text.len() != wanted {
+                *text = crate::content::text(wanted).into();
+            }
+            text.to_string()
+        };
+        Ok(Response::new(ToolResultResponse { call_id: request.id, content, ..Default::default() }))
+    }
+
+    async fn init(&self, _: Request<PluginInitRequest>) -> Result<Response<()>, Status> {
+        Err(unasked())
+    }
+
+    async fn capabilities(&self, _: Request<()>) -> Result<Response<PluginCapabilities>, Status> {
+        Err(unasked())
+    }
+
+    async fn refresh_capabilities(&self, _: Request<()>) -> Result<Response<PluginCapabilities>, Status> {
+        Err(unasked())
+    }
+
+    type ExecuteBidiStream = tokio_stream::Empty<Result<PluginMessage, Status>>;
+
+    async fn execute_bidi(
+        &self,
+        _: Request<Streaming<HostMessage>>,
+    ) -> Result<Response<Self::ExecuteBidiStream>, Status> {
+        Err(unasked())
+    }
+}
+
+pub(super) fn unasked() -> Status {
+    Status::unimplemented("it is called, and nothing else")
+}
+
+/// Calls on one connection.
+#[derive(Clone)]
+pub(super) struct Calls(PluginServiceClient<Channel>);
+
+impl Calls {
+    pub(super) fn of(client: PluginServiceClient<Channel>) -> Self {
+        Self(client)
+    }
+
+    pub(super) async fn to(socket: &Path) -> Result<Self> {
+        Ok(Self(PluginServiceClient::new(dial(socket).await?)))
+    }
+}
+
+impl Caller for Calls {
+    async fn call(&mut self, content_bytes: usize) -> Result<()> {
+        let request = ToolCallRequest {
+            id: crate::guarded::CALL_ID.to_owned(),
+            plugin: crate::guarded::PLUGIN.to_owned(),
+            action: crate::guarded::ACTION.to_owned(),
+            args: [("bytes".to_owned(), content_bytes.to_string())].into(),
+            ..ToolCallRequest::default()
+        };
+        let answer = self.0.execute(request).await?.into_inner();
+        ensure!(
+            answer.content.len() == content_bytes,
+            "{} bytes came: {}",
+            answer.content.len(),
+            answer.error
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,88 @@
+//! What a program does that has many plugins and no supervisor: it starts them with the handshake's environment, dials each,
+//! asks for its capabilities, and holds them all. No jail, no guard, no watch.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, ensure};
+use talon_proto::plugin::plugin_service_client::PluginServiceClient;
+use talon_tests::dial;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, ChildStdout, Command};
+use tokio::sync::Semaphore;
+use tonic::transport::Channel;
+
+use super::bare::Calls;
+use crate::draw::Draw;
+use crate::load::Caller;
+
+/// The handshake's environment, which every plugin for this kind of host looks for.
+const COOKIE: (&str, &str) = ("TALON_PLUGIN_MAGIC_COOKIE", "d3a7c1f0-talon-plugin");
+
+/// One plugin, for as long as it is held.
+struct Held {
+    calls: Calls,
+    _child: Child,
+    /// Whoever closes it has the plugin's next word on its standard output fail.
+    _stdout: BufReader<ChildStdout>,
+}
+
+/// All of them; a call goes to one that is drawn.
+#[derive(Clone)]
+pub(super) struct Many {
+    held: Arc<Vec<Held>>,
+    draw: Draw,
+}
+
+impl Many {
+    /// Starts so many, as many at once as a supervisor does that nobody told otherwise, and comes back when all are ready.
+    pub(super) async fn start(plugin: PathBuf, sockets: PathBuf, count: usize) -> Result<Self> {
+        let at_once = std::thread::available_parallelism().map_or(2, |cores| cores.get() * 2);
+        let places = Arc::new(Semaphore::new(at_once));
+        let starts: Vec<_> = (0..count)
+            .map(|_| {
+                let (places, sockets, plugin) = (places.clone(), sockets.clone(), plugin.clone());
+                tokio::spawn(async move {
+                    let _place = places.acquire().await?;
+                    start(&plugin, &sockets).await
+                })
+            })
+            .collect();
+        let mut held = Vec::with_capacity(count);
+        for start in starts {
+            held.push(start.await.context("a start panicked")??);
+        }
+        Ok(Self { held: Arc::new(held), draw: Draw::new(1) })
+    }
+}
+
+async fn start(plugin: &Path, sockets: &Path) -> Result<Held> {
+    // Without a hook of ours before the exec, so that the library spawns by posix_spawn.
+    let mut child = Command::new(plugin)
+        .env_clear()
+        .env(COOKIE.0, COOKIE.1)
+        .env("PLUGIN_UNIX_SOCKET_DIR", sockets)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .with_context(|| plugin.display().to_string())?;
+    let mut stdout = BufReader::new(child.stdout.take().context("stdout is piped")?);
+    let mut line = String::new();
+    stdout.read_line(&mut line).await?;
+    let fields: Vec<&str> = line.trim_end().split('|').collect();
+    ensure!(fields.get(2) == Some(&"unix") && fields.len() > 4, "no handshake: {line:?}");
+    let channel: Channel = dial(Path::new(fields[3])).await?;
+    let mut client = PluginServiceClient::new(channel);
+    client.capabilities(()).await?;
+    Ok(Held { calls: Calls::of(client), _child: child, _stdout: stdout })
+}
+
+impl Caller for Many {
+    async fn call(&mut self, content_bytes: usize) -> Result<()> {
+        let drawn = self.draw.below(self.held.len());
+        self.held[drawn].calls.clone().call(content_bytes).await
+    }
+}

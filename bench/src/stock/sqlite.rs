@@ -1,0 +1,68 @@
+//! SQLite alone, as durable as the store: what a plugin would have that kept its state in a file of its own.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::{Context, Result};
+use rusqlite::Connection;
+
+/// Bytes of a value: a few hundred are what plugins keep.
+pub const VALUE_BYTES: usize = 256;
+/// As many keys as fit into every cache, so that the disk is in the writes alone.
+pub const KEYS: u64 = 1000;
+
+/// A value that was never there before: SQLite neither writes nor syncs what is there already.
+#[must_use]
+pub fn fresh() -> Vec<u8> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let mut value = vec![7; VALUE_BYTES];
+    value[..8].copy_from_slice(&NEXT.fetch_add(1, Ordering::Relaxed).to_ne_bytes());
+    value
+}
+
+/// One of the keys.
+#[must_use]
+pub fn name(number: u64) -> String {
+    format!("key-{:04}", number % KEYS)
+}
+
+/// Makes a database, with a value for every key.
+///
+/// # Errors
+/// What SQLite or the file system says.
+pub fn open(path: &Path) -> Result<Connection> {
+    let directory = path.parent().context("a file lies in a directory")?;
+    std::fs::create_dir_all(directory)?;
+    std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o700))?;
+    let raw = Connection::open(path)?;
+    raw.pragma_update(None, "journal_mode", "wal")?;
+    // An fsync for each commit.
+    raw.pragma_update(None, "synchronous", "full")?;
+    raw.execute_batch("CREATE TABLE kv (key BLOB PRIMARY KEY, value BLOB NOT NULL)")?;
+    raw.execute_batch("BEGIN")?;
+    for number in 0..KEYS {
+        set(&raw, number)?;
+    }
+    raw.execute_batch("COMMIT")?;
+    Ok(raw)
+}
+
+/// Reads one.
+///
+/// # Errors
+/// What SQLite says.
+pub fn get(raw: &Connection, number: u64) -> Result<Vec<u8>> {
+    let mut get = raw.prepare_cached("SELECT value FROM kv WHERE key = ?1")?;
+    Ok(get.query_row([name(number).as_bytes()], |row| row.get(0))?)
+}
+
+/// Writes one.
+///
+/// # Errors
+/// What SQLite says.
+pub fn set(raw: &Connection, number: u64) -> Result<()> {
+    let mut set = raw.prepare_cached("INSERT OR REPLACE INTO kv VALUES (?1, ?2)")?;
+    set.execute((name(number).as_bytes(), fresh()))?;
+    Ok(())
+}

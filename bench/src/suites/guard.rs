@@ -1,0 +1,25 @@
+//! The guard without IO: by the clock, and by what it asks the allocator for.
+
+use std::process::Command;
+
+use anyhow::Result;
+use talon_tests::program;
+
+use super::Bench;
+use crate::turns::{self, Turns};
+
+pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
+    bench.progress.set_message("guard");
+    let rounds = if bench.plan.quick { 9 } else { 51 };
+    let mut clock = Turns::start("guard", Command::new(program("talon-bench-guarded")).arg("layers"))?;
+    // The first turn fills caches.
+    clock.turn()?;
+    for _ in 0..rounds {
+        bench.probe.look();
+        turns::write(bench.book, clock.turn()?, None);
+    }
+    // Exact, and the same at every turn.
+    let mut counter = Turns::start("guard, counted", &mut Command::new(program("talon-bench-counted")))?;
+    turns::write(bench.book, counter.turn()?, None);
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! What comes in besides calls, and what goes out of them: plugins' state, MCP on both sides, events to those who listen, the
+//! plugins' logs. One supervisor serves all of it.
+
+mod events;
+mod log;
+mod mcp;
+mod state;
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+use anyhow::Result;
+use talon_tests::{Builder, Supervisor, program, repository};
+
+use super::Bench;
+use crate::driver::{Driver, Made};
+use crate::guarded::PLUGIN;
+use crate::load::Load;
+
+/// The interpreter of the MCP server that the tests have.
+const PYTHON: &str = "/usr/bin/python3";
+/// The plugin that is an MCP server.
+const SERVER: &str = "server";
+
+/// As many calls at once as one turn of events has; and a log of which nothing is dropped, whatever comes.
+const CALLS: &str = "concurrency: 256\nqueue: 256";
+const LOG: &str = "log:\n  lines_per_second: 1000000000\n  burst_lines: 1000000000\n";
+/// The plugins' lines are kept for `talon plugin logs` and go nowhere else: reading the supervisor's own log would be our work.
+const OWN_LOG: &str = "info,plugin=off";
+
+/// The supervisor of the suite.
+struct Served {
+    supervisor: Arc<Supervisor>,
+    /// Whether there is an MCP server among its plugins.
+    has_server: bool,
+}
+
+pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
+    bench.progress.set_message("starting the contenders of intake");
+    let served = serve().await;
+    state::run(bench, &served).await?;
+    if served.has_server {
+        mcp::inwards(bench, &served)?;
+    } else {
+        bench.book.note(format!("MCP in: there is no {PYTHON} to run a server with"));
+    }
+    mcp::outwards(bench, &served)?;
+    events::run(bench, &served)?;
+    log::run(bench, &served)
+}
+
+async fn serve() -> Served {
+    let mut builder = Builder::new().plugin(PLUGIN, &program("talon-bench-plugin"), &[], CALLS).config(LOG);
+    let has_server = Path::new(PYTHON).exists();
+    if has_server {
+        // Where every uid can read it: a checkout may be below a home directory.
+        let server = builder.scratch().install(&repository().join("tests/mcp/server.py"), "server.py");
+        builder = builder.plugin(SERVER, &server, &[], "dialect: mcp");
+    }
+    let supervisor = builder.env("TALON_LOG", OWN_LOG).start().await;
+    Served { supervisor: Arc::new(supervisor), has_server }
+}
+
+impl Served {
+    /// A driver whose calls this supervisor answers, and whose CPU time counts with its own.
+    fn driver(&self, name: &'static str, command: &mut Command) -> Result<Driver> {
+        Driver::start(name, command, vec![self.supervisor.pid()], self.supervisor.clone())
+    }
+}
+
+fn guarded(part: &str) -> Command {
+    let mut command = Command::new(program("talon-bench-guarded"));
+    command.arg(part);
+    command
+}
+
+fn stock(part: &str) -> Command {
+    let mut command = Command::new(program("talon-bench-stock"));
+    command.arg(part);
+    command
+}
+
+/// All take turns with the same load; each figure of each round is told.
+fn turns(
+    bench: &mut Bench<'_>,
+    case: &'static str,
+    loads: &mut [(Driver, Load)],
+    mut tell: impl FnMut(&mut Bench<'_>, &str, &Made),
+) -> Result<()> {
+    bench.progress.set_message(case);
+    // One round more than is counted: the first fills caches.
+    let (rounds, millis) = if bench.plan.quick { (3, 200) } else { (7, 400) };
+    for round in 0..=rounds {
+        bench.probe.look();
+        for (driver, load) in &mut *loads {
+            let made = driver.make(Load { millis, ..*load })?;
+            if round > 0 {
+                tell(bench, driver.name, &made);
+            }
+        }
+    }
+    Ok(())
+}

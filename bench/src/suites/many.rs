@@ -1,0 +1,227 @@
+//! Many plugins: how long until all are ready, what holding them costs, what a call among them takes, and what a neighbour
+//! costs the others that crashes again and again.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use talon_tests::{Builder, Scratch, ServiceManager, Supervisor, descendants, program};
+
+use super::Bench;
+use crate::book::{Page, Unit};
+use crate::driver::{Driver, Made};
+use crate::guarded::numbered;
+use crate::load::Load;
+use crate::look::{Busy, memory_mib, name};
+
+const TALON: &str = "Talon";
+const BARE: &str = "bare spawner";
+const BESIDE: &str = "beside it";
+const WITHOUT: &str = "without it";
+const CRASHING: &str = "crashes";
+
+/// For the crashing neighbour, and for whoever is replaced while its uid is still held.
+const SPARE_UIDS: usize = 10;
+
+/// How much is measured.
+struct Much {
+    counts: &'static [usize],
+    rounds: usize,
+    /// Rounds in which nobody does anything for a while; the others go on without.
+    idle_rounds: usize,
+    idle: Duration,
+    load: Load,
+}
+
+const QUICK: Much = Much {
+    counts: &[1, 10, 50],
+    rounds: 3,
+    idle_rounds: 1,
+    idle: Duration::from_secs(3),
+    load: Load { content_bytes: 1 << 10, concurrency: 1, millis: 300 },
+};
+
+const FULL: Much = Much {
+    counts: &[1, 10, 100, 500],
+    rounds: 5,
+    idle_rounds: 2,
+    idle: Duration::from_secs(10),
+    load: Load { content_bytes: 1 << 10, concurrency: 1, millis: 1000 },
+};
+
+pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
+    let much = if bench.plan.quick { QUICK } else { FULL };
+    let manager = ServiceManager::new();
+    // Not counted: the first start has the programs read from the disk.
+    drop(bare(1)?);
+    Talon::start(&manager, 1).await?.end().await?;
+    for round in 0..much.rounds {
+        for count in much.counts {
+            bench.probe.look();
+            bench.progress.set_message(format!("many/{count}, round {} of {}", round + 1, much.rounds));
+            one_round(bench, &much, &manager, *count, round).await?;
+        }
+    }
+    beside_a_crash_loop(bench, &much, &manager).await
+}
+
+/// Both start, are looked at side by side while they hold what they started, are called in turn, and end.
+async fn one_round(
+    bench: &mut Bench<'_>,
+    much: &Much,
+    manager: &ServiceManager,
+    count: usize,
+    round: usize,
+) -> Result<()> {
+    // Who goes first alternates: the second finds the other's processes there, asleep.
+    let (mut talon, mut spawner) = if round.is_multiple_of(2) {
+        (Talon::start(manager, count).await?, bare(count)?)
+    } else {
+        let spawner = bare(count)?;
+        (Talon::start(manager, count).await?, spawner)
+    };
+    let pids = [(TALON, talon.supervisor.pid()), (BARE, spawner.driver.pid())];
+    let mut page = bench.book.page(format!("many/{count}"), Some(BARE));
+    page.add(TALON, "all ready", Unit::Milliseconds, talon.ready.as_secs_f64() * 1e3);
+    page.add(BARE, "all ready", Unit::Milliseconds, spawner.ready.as_secs_f64() * 1e3);
+    for (name, pid) in pids {
+        page.add(name, "memory", Unit::Mebibytes, memory_mib(pid)?);
+        page.add(name, "with monitors", Unit::Mebibytes, with_monitors_mib(pid)?);
+    }
+    // Not counted: the first calls have both sides open and fill what they keep for later ones.
+    for driver in [&mut talon.driver, &mut spawner.driver] {
+        driver.make(Load { millis: 100, ..much.load })?;
+    }
+    for (name, made) in [(TALON, talon.driver.make(much.load)?), (BARE, spawner.driver.make(much.load)?)] {
+        times(&mut page, name, &made);
+    }
+    if round < much.idle_rounds {
+        let before = [Busy::of(pids[0].1)?, Busy::of(pids[1].1)?];
+        let begin = Instant::now();
+        tokio::time::sleep(much.idle).await;
+        for ((name, pid), before) in pids.iter().zip(&before) {
+            let busy = Busy::of(*pid)?.since(before);
+            let percent = busy.as_secs_f64() / begin.elapsed().as_secs_f64() * 100.0;
+            page.add(name, "idle CPU", Unit::PercentOfACore, percent);
+        }
+    }
+    drop(spawner);
+    talon.end().await
+}
+
+/// The memory of a process and of what watches its plugins for it: a supervisor has a small process beside each jail, which shares
+/// the supervisor's own program and so makes that look smaller than it is.
+fn with_monitors_mib(pid: u32) -> Result<f64> {
+    let monitors = descendants(pid).into_iter().filter(|pid| name(*pid).as_deref() == Some("talon-monitor"));
+    std::iter::once(pid).chain(monitors).map(memory_mib).sum()
+}
+
+/// Ten good plugins and one that ends as soon as it is started, as often as a supervisor can be made to start it. It is told to
+/// stop and to start again in turns, so that the others' calls with it and without it are of the same processes.
+async fn beside_a_crash_loop(bench: &mut Bench<'_>, much: &Much, manager: &ServiceManager) -> Result<()> {
+    const OTHERS: usize = 10;
+    // Deaths count together for a tenth of a second, so that the wait before a restart never grows and no number of them is too
+    // many.
+    const AGAIN_AT_ONCE: &str =
+        "enabled: false\nbackoff_initial: 1ms\nbackoff_max: 1ms\nrestart_window: 100ms\nmax_restarts: 4096";
+    let case = format!("many/{OTHERS} beside a crash loop");
+    bench.progress.set_message(case.clone());
+    let builder = numbered_plugins(OTHERS).plugin(CRASHING, "/bin/false".as_ref(), &[], AGAIN_AT_ONCE);
+    let mut talon = Talon::with(builder, manager, OTHERS).await?;
+    talon.driver.make(much.load)?;
+    for _ in 0..much.rounds {
+        bench.probe.look();
+        // It is told once its first attempt has failed, which is what is wanted.
+        ensure!(talon.supervisor.client.start(CRASHING).await.is_err(), "the neighbour does not crash");
+        let made = talon.driver.make(much.load)?;
+        times(&mut bench.book.page(&case, Some(WITHOUT)), BESIDE, &made);
+        let deaths: u64 = talon.supervisor.client.plugin(CRASHING).await.restarts.values().sum();
+        ensure!(deaths > 1, "the neighbour does not crash again and again");
+        talon.supervisor.client.stop(CRASHING).await?;
+        let made = talon.driver.make(much.load)?;
+        times(&mut bench.book.page(&case, Some(WITHOUT)), WITHOUT, &made);
+    }
+    talon.end().await
+}
+
+/// A supervisor, and who calls its plugins.
+struct Talon {
+    driver: Driver,
+    supervisor: Supervisor,
+    ready: Duration,
+}
+
+impl Talon {
+    /// Ready is when it says so to its service manager: it says it once every plugin is, and a client that asked for each of them
+    /// would be work of its own.
+    async fn start(manager: &ServiceManager, count: usize) -> Result<Self> {
+        Self::with(numbered_plugins(count), manager, count).await
+    }
+
+    async fn with(builder: Builder, manager: &ServiceManager, count: usize) -> Result<Self> {
+        manager.forget();
+        let builder = builder.env("NOTIFY_SOCKET", &manager.notify_socket()).without_waiting();
+        let begin = Instant::now();
+        let heard = async {
+            manager.hears(|line| line == "READY=1").await;
+            begin.elapsed()
+        };
+        let (supervisor, ready) = tokio::join!(Box::pin(builder.start()), heard);
+        let listed = supervisor.client.list().await;
+        let fine = listed.iter().filter(|plugin| plugin.state == "ready").count();
+        ensure!(fine == count, "{fine} of {count} plugins are ready:\n{}", supervisor.log());
+        let driver = callers(TALON, &supervisor, count)?;
+        Ok(Self { driver, supervisor, ready })
+    }
+
+    /// In order, so that the next one finds neither its processes nor its uids taken.
+    async fn end(self) -> Result<()> {
+        drop(self.driver);
+        let stopped = self.supervisor.stop().await;
+        ensure!(stopped.status.success() && stopped.processes.is_empty(), "{}", stopped.log);
+        Ok(())
+    }
+}
+
+fn numbered_plugins(count: usize) -> Builder {
+    let program = program("talon-bench-plugin");
+    let builder = Builder::new().room_for(count + SPARE_UIDS);
+    (0..count).fold(builder, |builder, number| builder.plugin(&numbered(number), &program, &[], ""))
+}
+
+fn callers(name: &'static str, supervisor: &Supervisor, count: usize) -> Result<Driver> {
+    let mut command = Command::new(program("talon-bench-guarded"));
+    command.arg("many").arg(supervisor.socket()).arg(count.to_string());
+    Driver::start(name, &mut command, vec![supervisor.pid()], ())
+}
+
+/// The bare spawner calls its plugins itself.
+struct Spawner {
+    driver: Driver,
+    ready: Duration,
+}
+
+impl Drop for Spawner {
+    fn drop(&mut self) {
+        // A driver is killed, and nobody is left then to end what it started. Their numbers are theirs for as long as it lives.
+        for pid in descendants(self.driver.pid()) {
+            let _ = kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL);
+        }
+    }
+}
+
+fn bare(count: usize) -> Result<Spawner> {
+    let mut command = Command::new(program("talon-bench-stock"));
+    let sockets = Scratch::new();
+    command.arg("spawner").arg(program("talon-bench-plugin")).arg(sockets.path()).arg(count.to_string());
+    let begin = Instant::now();
+    let driver = Driver::start(BARE, &mut command, Vec::new(), sockets)?;
+    Ok(Spawner { driver, ready: begin.elapsed() })
+}
+
+fn times(page: &mut Page<'_>, contender: &str, made: &Made) {
+    page.add(contender, "p50", Unit::Microseconds, made.outcome.p50_us);
+    page.add(contender, "p99", Unit::Microseconds, made.outcome.p99_us);
+}

@@ -1,0 +1,182 @@
+//! A run, for people: as Markdown, which also reads well in a terminal.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use crate::book::Figure;
+use crate::document::{Document, Reached, suffix};
+use crate::goals::GOALS;
+use crate::machine::NOISY;
+use crate::samples::Spread;
+
+/// What stands beside a goal that a run did not measure: a hole in the table would be read as if there were no such goal.
+pub const NOT_MEASURED: &str = "not measured";
+
+/// The table of goals alone, with what has to be said of the run.
+#[must_use]
+pub fn goals(document: &Document) -> String {
+    let mut out = String::new();
+    let origin = &document.origin;
+    let _ = writeln!(out, "Commit {}, {}, {}.", origin.commit, origin.date, origin.machine);
+    let minutes = origin.seconds as f64 / 60.0;
+    let _ = writeln!(
+        out,
+        "{} run of {minutes:.1} minutes; medians of rounds in which all take turns, and between which values the middle half lies.",
+        if origin.quick { "A short" } else { "A full" },
+    );
+    if origin.noise > NOISY {
+        let _ = writeln!(
+            out,
+            "\n**The machine was too noisy:** the same work took times of which the middle half lay {:.0} % of the median apart \
+             ({:.0} % is the most that figures are trusted at). Stop what else runs, and measure again.",
+            origin.noise * 100.0,
+            NOISY * 100.0
+        );
+    }
+    for note in &document.notes {
+        let _ = writeln!(out, "\nNot measured: {note}");
+    }
+    out.push('\n');
+    let rows = GOALS.iter().map(|goal| {
+        let (reached, met) = match document.goals.iter().find(|of| of.id == goal.id) {
+            Some(of) => (reached(of), if of.met { "yes" } else { "**no**" }),
+            None => (NOT_MEASURED.to_owned(), ""),
+        };
+        [goal.what.to_owned(), goal.wanted(), reached, met.to_owned()]
+    });
+    write_table(&mut out, &["what", "goal", "reached", "met"], rows);
+    out
+}
+
+/// Everything: the table of goals, and one table for each case.
+#[must_use]
+pub fn whole(document: &Document) -> String {
+    let mut out = goals(document);
+    for (suite, cases) in by_suite(&document.figures) {
+        let _ = write!(out, "\n## {suite}\n");
+        for (case, figures) in cases {
+            let _ = write!(out, "\n### {case}\n\n");
+            case_table(&mut out, &figures);
+        }
+    }
+    out
+}
+
+/// A goal's median and spread.
+#[must_use]
+pub fn reached(goal: &Reached) -> String {
+    spread(goal.spread, &suffix(&goal.unit))
+}
+
+fn spread(spread: Spread, unit: &str) -> String {
+    let Spread { median, low, high } = spread;
+    format!("{}{unit} ({} to {})", number(median), number(low), number(high))
+}
+
+/// Three figures of it are enough, and no more are true.
+#[must_use]
+pub fn number(value: f64) -> String {
+    match value.abs() {
+        large if large >= 100.0 => format!("{value:.0}"),
+        middle if middle >= 10.0 => format!("{value:.1}"),
+        small if small >= 0.1 || small == 0.0 => format!("{value:.2}"),
+        _ => format!("{value:.4}"),
+    }
+}
+
+/// The figures of a case.
+type Cases<'d> = Vec<(&'d str, Vec<&'d Figure>)>;
+
+/// In the order in which they were measured.
+fn by_suite(figures: &[Figure]) -> Vec<(&str, Cases<'_>)> {
+    let mut suites: Vec<(&str, Cases<'_>)> = Vec::new();
+    for figure in figures {
+        let (suite, case) = figure.key.case.split_once('/').unwrap_or((&figure.key.case, ""));
+        let at = suites.iter().position(|(name, _)| *name == suite).unwrap_or_else(|| {
+            suites.push((suite, Vec::new()));
+            suites.len() - 1
+        });
+        let cases = &mut suites[at].1;
+        match cases.iter_mut().find(|(name, _)| *name == case) {
+            Some((_, figures)) => figures.push(figure),
+            None => cases.push((case, vec![figure])),
+        }
+    }
+    suites
+}
+
+/// A line for each contender, a column for each metric; behind a figure its ratio to the yardstick of the case.
+fn case_table(out: &mut String, figures: &[&Figure]) {
+    let mut metrics: Vec<&str> = Vec::new();
+    let mut lines: Vec<(&str, BTreeMap<&str, &Figure>)> = Vec::new();
+    for figure in figures {
+        let (metric, contender) = (figure.key.metric.as_str(), figure.key.contender.as_str());
+        if !metrics.contains(&metric) {
+            metrics.push(metric);
+        }
+        match lines.iter_mut().find(|(name, _)| *name == contender) {
+            Some((_, line)) => drop(line.insert(metric, figure)),
+            None => lines.push((contender, BTreeMap::from([(metric, *figure)]))),
+        }
+    }
+    let rows = lines.iter().map(|(contender, line)| {
+        let cells = metrics
+            .iter()
+            .map(|metric| line.get(metric).map_or_else(String::new, |figure| cell(figure, figures)));
+        std::iter::once((*contender).to_owned()).chain(cells).collect::<Vec<String>>()
+    });
+    let head: Vec<&str> = std::iter::once("").chain(metrics.iter().copied()).collect();
+    write_table(out, &head, rows);
+}
+
+fn cell(figure: &Figure, figures: &[&Figure]) -> String {
+    let Some(of) = figure.samples.spread() else { return String::new() };
+    let unit = figure.unit.word();
+    let value = format!("{}{}{unit}", number(of.median), if unit.is_empty() { "" } else { " " });
+    match ratios(figure, figures).and_then(|ratios| ratios.spread()) {
+        Some(ratio) => format!("{value} ({}×)", number(ratio.median)),
+        None => value,
+    }
+}
+
+/// A figure's ratios to its yardstick by round, if it has one and is not that.
+pub(crate) fn ratios<'f>(
+    figure: &Figure,
+    figures: impl IntoIterator<Item = &'f &'f Figure>,
+) -> Option<crate::samples::Samples> {
+    let yardstick = figure.yardstick.as_deref().filter(|yardstick| *yardstick != figure.key.contender)?;
+    let theirs = figures.into_iter().find(|other| {
+        other.key.case == figure.key.case
+            && other.key.contender == yardstick
+            && other.key.metric == figure.key.metric
+    })?;
+    let ratios = figure.samples.over(&theirs.samples);
+    // Beside a yardstick that took nothing, anything is infinitely more.
+    Some(ratios).filter(|ratios| !ratios.0.is_empty() && ratios.0.iter().all(|ratio| ratio.is_finite()))
+}
+
+/// Columns as wide as what stands in them, so that it can be read without being rendered.
+pub(crate) fn write_table<R: AsRef<[String]>>(
+    out: &mut String,
+    head: &[&str],
+    rows: impl Iterator<Item = R>,
+) {
+    let rows: Vec<R> = rows.collect();
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.as_ref().get(column)).map(|cell| cell.chars().count());
+        cells.max().unwrap_or(0).max(head[column].chars().count()).max(3)
+    };
+    let widths: Vec<usize> = (0..head.len()).map(width).collect();
+    let mut line = |cells: &mut dyn Iterator<Item = &str>| {
+        for (cell, width) in cells.zip(&widths) {
+            let _ = write!(out, "| {cell:width$} ");
+        }
+        out.push_str("|\n");
+    };
+    line(&mut head.iter().copied());
+    let rules: Vec<String> = widths.iter().map(|width| "-".repeat(*width)).collect();
+    line(&mut rules.iter().map(String::as_str));
+    for row in &rows {
+        line(&mut row.as_ref().iter().map(String::as_str));
+    }
+}

@@ -1,0 +1,45 @@
+//! The side of a driver that makes the loads: a line of JSON in on stdin, a line of JSON out on stdout.
+
+use std::io::{BufRead, Write};
+
+use anyhow::{Context, Result};
+
+use crate::load::{self, Caller, Load};
+
+/// Says that it is ready, then makes every load it is told to, until there is nothing more to read.
+///
+/// # Errors
+/// What a call said that failed; the driver's parent reads it from stderr.
+pub async fn serve<C: Caller>(caller: C) -> Result<()> {
+    ready()?;
+    let mut lines = lines();
+    while let Some(line) = lines.recv().await {
+        let load: Load = serde_json::from_str(&line).with_context(|| format!("no load: {line}"))?;
+        say(&load::make(&caller, load).await?)?;
+    }
+    Ok(())
+}
+
+/// Tells the parent that it may begin.
+pub(crate) fn ready() -> Result<()> {
+    say(&serde_json::json!({"ready": true}))
+}
+
+pub(crate) fn say(what: &impl serde::Serialize) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{}", serde_json::to_string(what)?)?;
+    Ok(out.flush()?)
+}
+
+/// Read on a thread of its own: between two loads a driver has nothing to do, and its runtime sleeps.
+pub(crate) fn lines() -> tokio::sync::mpsc::Receiver<String> {
+    let (sender, receiver) = tokio::sync::mpsc::channel(1);
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+            if sender.blocking_send(line).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}

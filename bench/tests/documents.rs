@@ -1,0 +1,211 @@
+//! What is written of runs: that it says the same everywhere, comes back as it was, and that a regression is found in it. Files
+//! are read, and nothing is measured.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use proptest::prelude::*;
+use talon_bench::book::{Book, Unit};
+use talon_bench::document::{Document, Reached};
+use talon_bench::goals::GOALS;
+use talon_bench::machine::Origin;
+use talon_bench::samples::Spread;
+use talon_bench::table;
+use talon_tests::{Scratch, repository};
+
+/// The goals whose ratios the README shows.
+const HEADLINES: [&str; 3] = ["in-process-rate", "host-p50", "go-rate"];
+
+fn read(path: &str) -> String {
+    let path = repository().join(path);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The cells of the table row that begins with this, wherever it stands.
+fn row<'t>(text: &'t str, what: &str) -> Option<Vec<&'t str>> {
+    let cells =
+        |line: &'t str| line.trim().trim_matches('|').split('|').map(str::trim).collect::<Vec<&str>>();
+    text.lines().filter(|line| line.starts_with('|')).map(cells).find(|cells| cells[0] == what)
+}
+
+/// `1.31× (1.20 to 1.40)` without what it varies by.
+fn median(reached: &str) -> &str {
+    reached.split(" (").next().unwrap_or(reached)
+}
+
+#[test]
+fn every_goal_stands_in_the_table() {
+    let table = read("docs/benchmarks.md");
+    for goal in GOALS {
+        let found = row(&table, goal.what).unwrap_or_else(|| panic!("no row says {:?}", goal.what));
+        assert_eq!(found[1], goal.wanted(), "{}", goal.id);
+        let measured = found[2] != table::NOT_MEASURED;
+        assert_eq!(measured, !found[3].is_empty(), "{}: met or not is said of what was measured", goal.id);
+    }
+}
+
+#[test]
+fn the_readme_says_what_the_table_says() {
+    let (readme, table) = (read("README.md"), read("docs/benchmarks.md"));
+    for id in HEADLINES {
+        let goal = GOALS.iter().find(|goal| goal.id == id).expect("the headlines are goals");
+        let measured = row(&table, goal.what).expect("every goal stands in the table");
+        let shown =
+            row(&readme, goal.what).unwrap_or_else(|| panic!("no row of README.md says {:?}", goal.what));
+        assert_eq!(
+            shown[1..3],
+            [measured[1], median(measured[2])],
+            "README.md is not what was measured: {id}"
+        );
+    }
+}
+
+#[test]
+fn what_was_not_measured_is_said() {
+    let table = table::goals(&Document::new(Book::default(), origin("c")));
+    for goal in GOALS {
+        assert_eq!(row(&table, goal.what).expect("every goal stands in it")[2], table::NOT_MEASURED);
+    }
+}
+
+#[test]
+fn a_yardstick_that_took_nothing_gives_no_ratio() {
+    let mut book = Book::default();
+    let mut page = book.page("many/1", Some("bare spawner"));
+    page.add("Talon", "idle CPU", Unit::PercentOfACore, 0.25);
+    page.add("bare spawner", "idle CPU", Unit::PercentOfACore, 0.0);
+    let document = Document::new(book, origin("c"));
+    let table = table::whole(&document);
+    assert_eq!(row(&table, "Talon").expect("it was measured")[1], "0.25 % of a core");
+}
+
+fn origin(commit: &str) -> Origin {
+    Origin {
+        commit: commit.to_owned(),
+        date: "2026-01-01".to_owned(),
+        machine: "m".to_owned(),
+        quick: true,
+        seconds: 1,
+        noise: 0.0,
+    }
+}
+
+/// Three rounds of a call that takes so long, where a bare one takes ten.
+fn run(commit: &str, ours: f64) -> Document {
+    let mut book = Book::default();
+    for round in 0..3 {
+        let mut page = book.page("calls/1 KiB/c1", Some("bare tonic"));
+        page.add("in process", "p50", Unit::Microseconds, ours + f64::from(round) / 10.0);
+        page.add("bare tonic", "p50", Unit::Microseconds, 10.0);
+    }
+    Document::new(book, origin(commit))
+}
+
+fn compare(before: &Path, after: &Path) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_talon-bench"));
+    command.arg("compare").arg(before).arg(after).output().expect("it was just built")
+}
+
+#[test]
+fn a_regression_is_named_and_fails_the_comparison() {
+    let scratch = Scratch::new();
+    let before = scratch.write("before.json", &run("before", 11.0).to_json());
+    let same = scratch.write("same.json", &run("same", 11.1).to_json());
+    let slower = scratch.write("slower.json", &run("slower", 15.0).to_json());
+
+    let fine = compare(&before, &same);
+    let said = String::from_utf8_lossy(&fine.stdout).into_owned();
+    assert_eq!(fine.status.code(), Some(0), "{said}");
+    assert!(said.contains("none got worse"), "{said}");
+
+    let worse = compare(&before, &slower);
+    let said = String::from_utf8_lossy(&worse.stdout).into_owned();
+    assert_eq!(worse.status.code(), Some(1), "{said}");
+    assert!(said.contains("calls/1 KiB/c1: in process, p50") && said.contains("over bare tonic"), "{said}");
+    assert!(!said.contains("| calls/1 KiB/c1: bare tonic"), "the yardstick is not ours to get worse: {said}");
+    assert_eq!(compare(&slower, &before).status.code(), Some(0), "faster is no regression");
+}
+
+#[test]
+fn what_is_no_run_is_refused() {
+    let scratch = Scratch::new();
+    let good = scratch.write("good.json", &run("c", 11.0).to_json());
+    let other = run("c", 11.0).to_json().replacen("\"schema\": 1", "\"schema\": 2", 1);
+    for (name, text, word) in [("none.json", "{}", "talon-bench"), ("other.json", &other, "shape")] {
+        let refused = compare(&good, &scratch.write(name, text));
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(2), "{said}");
+        assert!(said.contains(name) && said.contains(word), "{said}");
+    }
+}
+
+fn units() -> impl Strategy<Value = Unit> {
+    prop::sample::select(vec![
+        Unit::Microseconds,
+        Unit::Milliseconds,
+        Unit::PerSecond,
+        Unit::GigabytesPerSecond,
+        Unit::Mebibytes,
+        Unit::PercentOfACore,
+        Unit::Count,
+    ])
+}
+
+/// Any number that JSON has.
+fn numbers() -> impl Strategy<Value = f64> {
+    prop::num::f64::NORMAL | prop::num::f64::SUBNORMAL | prop::num::f64::ZERO
+}
+
+fn origins() -> impl Strategy<Value = Origin> {
+    (".*", ".*", ".*", any::<bool>(), any::<u64>(), numbers()).prop_map(
+        |(commit, date, machine, quick, seconds, noise)| Origin {
+            commit,
+            date,
+            machine,
+            quick,
+            seconds,
+            noise,
+        },
+    )
+}
+
+fn reached() -> impl Strategy<Value = Reached> {
+    (".*", ".*", ".*", ".*", (numbers(), numbers(), numbers()), any::<bool>()).prop_map(
+        |(id, what, goal, unit, (median, low, high), met)| {
+            let spread = Spread { median, low, high };
+            Reached { id, what, goal, unit, spread, met }
+        },
+    )
+}
+
+type Written = (String, String, String, Unit, Option<&'static str>, Vec<f64>);
+
+fn figures() -> impl Strategy<Value = Vec<Written>> {
+    let yardstick = prop::option::of(prop::sample::select(vec!["bare tonic", "no jail"]));
+    let figure = (".*", ".*", ".*", units(), yardstick, prop::collection::vec(numbers(), 1..5));
+    prop::collection::vec(figure, 0..5)
+}
+
+proptest! {
+    #[test]
+    fn a_run_comes_back_as_it_was(
+        origin in origins(),
+        notes in prop::collection::vec(".*", 0..3),
+        goals in prop::collection::vec(reached(), 0..5),
+        figures in figures(),
+    ) {
+        let mut book = Book::default();
+        for note in notes {
+            book.note(note);
+        }
+        for (case, contender, metric, unit, yardstick, samples) in figures {
+            for sample in samples {
+                book.page(case.clone(), yardstick).add(&contender, &metric, unit, sample);
+            }
+        }
+        let document = Document { goals, ..Document::new(book, origin) };
+        let scratch = Scratch::new();
+        let path = scratch.write("run.json", &document.to_json());
+        prop_assert_eq!(Document::read(&path).expect("it was just written"), document);
+    }
+}

@@ -1,0 +1,12 @@
+#!/bin/sh
+# The parts by themselves, by criterion: the sanitizer beside 60 replacements one after another and how its cost grows with the text (up to
+# 8 MiB of the worst inputs known), the guard stack without IO, the store beside SQLite alone, and plugins' state over their sockets beside
+# SQLite alone and a bare gRPC call.
+set -eu
+cd "$(dirname "$0")/.."
+scripts/progress.sh "Building talon-state" cargo build --release --locked -p talon-state --bin talon-state
+cargo bench --locked -p talon-sanitize --bench sanitize -- --warm-up-time 1 --measurement-time 2
+cargo bench --locked -p talon-guard --bench stack -- --warm-up-time 1 --measurement-time 2
+cargo bench --locked -p talon-store --bench store
+cargo bench --locked -p talon-bench --bench state
+cargo run --release --locked -p talon-sanitize --example scaling
