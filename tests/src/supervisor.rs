@@ -540,7 +540,9 @@ impl Supervisor {
     pub fn plugin_processes(&self) -> Vec<u32> {
         let all: Vec<u32> =
             if is_root() { in_uid_range(&self.uids) } else { descendants(self.pid()).into_iter().collect() };
-        let service = |pid: u32| crate::processes::name(pid).as_deref() == Some("talon-state");
+        // What is the supervisor's own: the state's service, and what the jails' stages are clones of.
+        let service =
+            |pid: u32| matches!(crate::processes::name(pid).as_deref(), Some("talon-state" | "talon-zygote"));
         let monitors = |pid: u32| descendants(pid).into_iter().any(service);
         all.into_iter().filter(|pid| !service(*pid) && !monitors(*pid)).collect()
     }
