@@ -1,0 +1,184 @@
+//! The answer.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::limits::{MAX_CALLS, MAX_TEXT_BYTES};
+use crate::model::{Finish, Thoughts, Usage};
+use crate::remote::{Assembly, Failure, Fragment, Reader, Report, Step, reported};
+use crate::wire::Frame;
+
+pub(crate) struct AnthropicReader {
+    provider: String,
+    model: String,
+    /// Thoughts as they have to go back, with their signatures.
+    thoughts: BTreeMap<u64, Map<String, Value>>,
+    thought_bytes: usize,
+    usage: Counts,
+}
+
+/// What was counted so far; each event says some of it.
+#[derive(Default)]
+struct Counts {
+    plain: u64,
+    cache_read: u64,
+    cache_written: u64,
+    output: u64,
+    thinking: u64,
+}
+
+impl AnthropicReader {
+    pub(super) fn new(provider: &str, model: &str) -> Self {
+        Self {
+            provider: provider.to_owned(),
+            model: model.to_owned(),
+            thoughts: BTreeMap::new(),
+            thought_bytes: 0,
+            usage: Counts::default(),
+        }
+    }
+
+    fn start(&mut self, event: &Value, answer: &mut Assembly<'_>) -> Result<(), Failure> {
+        let block = &event["content_block"];
+        let index = event["index"].as_u64();
+        match block["type"].as_str() {
+            Some("text") => answer.say(block["text"].as_str().unwrap_or_default()),
+            Some("tool_use") => {
+                // Empty here, since it comes in pieces; some servers that speak this format send it whole.
+                let input = block["input"].as_object().filter(|input| !input.is_empty());
+                let arguments =
+                    input.map(|input| Value::Object(input.clone()).to_string()).unwrap_or_default();
+                answer.call(Fragment {
+                    index,
+                    id: block["id"].as_str().unwrap_or_default(),
+                    name: block["name"].as_str().unwrap_or_default(),
+                    arguments: &arguments,
+                })
+            }
+            Some("thinking" | "redacted_thinking") => {
+                let block = block.as_object().cloned().unwrap_or_default();
+                self.count(Value::Object(block.clone()).to_string().len())?;
+                answer.think(block.get("thinking").and_then(Value::as_str).unwrap_or_default())?;
+                if self.thoughts.len() < MAX_CALLS {
+                    self.thoughts.insert(index.unwrap_or_default(), block);
+                }
+                Ok(())
+            }
+            // What a newer format adds is not asked for.
+            _ => Ok(()),
+        }
+    }
+
+    fn delta(&mut self, event: &Value, answer: &mut Assembly<'_>) -> Result<(), Failure> {
+        let delta = &event["delta"];
+        let index = event["index"].as_u64();
+        let text = |field: &str| delta[field].as_str().unwrap_or_default();
+        match delta["type"].as_str() {
+            Some("text_delta") => answer.say(text("text")),
+            Some("input_json_delta") => {
+                answer.call(Fragment { index, arguments: text("partial_json"), ..Fragment::default() })
+            }
+            Some("thinking_delta") => {
+                self.extend(index, "thinking", text("thinking"))?;
+                answer.think(text("thinking"))
+            }
+            Some("signature_delta") => self.extend(index, "signature", text("signature")),
+            _ => Ok(()),
+        }
+    }
+
+    fn extend(&mut self, index: Option<u64>, field: &str, more: &str) -> Result<(), Failure> {
+        self.count(more.len())?;
+        let Some(block) = self.thoughts.get_mut(&index.unwrap_or_default()) else { return Ok(()) };
+        match block.get_mut(field) {
+            Some(Value::String(text)) => text.push_str(more),
+            _ => drop(block.insert(field.to_owned(), json!(more))),
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, bytes: usize) -> Result<(), Failure> {
+        self.thought_bytes += bytes;
+        if self.thought_bytes > MAX_TEXT_BYTES {
+            Err(Failure::too_large("what it thought", MAX_TEXT_BYTES))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn keep(&mut self, answer: &mut Assembly<'_>) {
+        if !self.thoughts.is_empty() {
+            let data = std::mem::take(&mut self.thoughts).into_values().map(Value::Object).collect();
+            answer.keep(Thoughts { provider: self.provider.clone(), model: self.model.clone(), data });
+        }
+    }
+}
+
+impl Reader for AnthropicReader {
+    fn read(&mut self, frame: &Frame, answer: &mut Assembly<'_>) -> Result<Step, Failure> {
+        let event: Value = serde_json::from_str(&frame.data).map_err(|_| Failure::unreadable(&frame.data))?;
+        // The event's name stands in its data as well, where proxies leave it.
+        match event["type"].as_str() {
+            Some("message_start") => {
+                answer.model(event["message"]["model"].as_str().unwrap_or_default());
+                self.usage.add(&event["message"]["usage"], answer);
+            }
+            Some("content_block_start") => self.start(&event, answer)?,
+            Some("content_block_delta") => self.delta(&event, answer)?,
+            Some("message_delta") => {
+                self.usage.add(&event["usage"], answer);
+                if let Some(reason) = event["delta"]["stop_reason"].as_str() {
+                    self.keep(answer);
+                    answer.stop(finish(reason));
+                }
+            }
+            Some("message_stop") => {
+                answer.stop(Finish::Stop);
+                return Ok(Step::Last);
+            }
+            Some("error") => return Err(reported(&Report::of(&event).unwrap_or_default())),
+            Some(_) => {}
+            None => match Report::of(&event) {
+                Some(report) => return Err(reported(&report)),
+                None => return Err(Failure::unreadable(&frame.data)),
+            },
+        }
+        Ok(Step::More)
+    }
+}
+
+fn finish(reason: &str) -> Finish {
+    match reason {
+        "tool_use" => Finish::ToolCalls,
+        "max_tokens" | "model_context_window_exceeded" => Finish::Length,
+        "refusal" => Finish::Filtered,
+        _ => Finish::Stop,
+    }
+}
+
+impl Counts {
+    fn add(&mut self, value: &Value, answer: &mut Assembly<'_>) {
+        if !value.is_object() {
+            return;
+        }
+        let set = |count: &mut u64, path: &str| {
+            if let Some(told) = value.pointer(path).and_then(Value::as_u64) {
+                *count = told;
+            }
+        };
+        set(&mut self.plain, "/input_tokens");
+        set(&mut self.cache_read, "/cache_read_input_tokens");
+        set(&mut self.cache_written, "/cache_creation_input_tokens");
+        set(&mut self.output, "/output_tokens");
+        set(&mut self.thinking, "/output_tokens_details/thinking_tokens");
+        let cached = self.cache_read;
+        answer.used(Usage {
+            // It counts what came from the cache, or went into it, apart.
+            input_tokens: self.plain.saturating_add(cached).saturating_add(self.cache_written),
+            cached_input_tokens: cached,
+            output_tokens: self.output,
+            thinking_tokens: self.thinking,
+        });
+    }
+}

@@ -1,0 +1,118 @@
+//! The question.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use super::thinking;
+use crate::model::{Message, Request, Thinking, Thoughts};
+use crate::wire::{fits, number, schema_in_words, sent_arguments, sent_id, sent_name};
+
+pub(super) fn body(request: &Request, provider: &str) -> Value {
+    let mut body = Map::new();
+    body.insert("model".to_owned(), json!(request.model));
+    body.insert("stream".to_owned(), json!(true));
+    // A transcript that goes on after calls has to show what was thought before them. Those of another provider's model are
+    // not there, so this answer is one without thinking.
+    let level = if misses_thoughts(request, provider) { Thinking::Off } else { request.thinking };
+    let thinks = thinking::ask(&mut body, &request.model, level, request.max_output_tokens);
+    if let Some(system) = system(request) {
+        body.insert("system".to_owned(), json!(system));
+    }
+    body.insert("messages".to_owned(), Value::Array(messages(request, provider)));
+    if !request.tools.is_empty() {
+        let tools = request.tools.iter().map(|tool| {
+            json!({ "name": tool.name, "description": tool.description, "input_schema": tool.parameters })
+        });
+        body.insert("tools".to_owned(), tools.collect());
+    } else if let Some(tools) = called_tools(request) {
+        body.insert("tools".to_owned(), tools);
+        body.insert("tool_choice".to_owned(), json!({ "type": "none" }));
+    }
+    // Beside thinking only the default is taken.
+    let temperature =
+        request.temperature.filter(|_| !thinks && thinking::abilities(&request.model).temperature);
+    if let Some(temperature) = temperature {
+        body.insert("temperature".to_owned(), number(temperature));
+    }
+    Value::Object(body)
+}
+
+/// The instructions. The form of an answer is asked for in words: its own field takes fewer schemas than are in use, and
+/// not on every model.
+fn system(request: &Request) -> Option<String> {
+    let standing = request.messages.iter().filter_map(|message| match message {
+        Message::System { text } if !text.is_empty() => Some(text.clone()),
+        _ => None,
+    });
+    let parts: Vec<_> = standing.chain(request.answer_schema.as_ref().map(schema_in_words)).collect();
+    (!parts.is_empty()).then(|| parts.join("\n\n"))
+}
+
+/// Tools that the transcript calls although none is on offer now, as when it is summarized: a transcript with calls is refused
+/// without any.
+fn called_tools(request: &Request) -> Option<Value> {
+    let calls = request.messages.iter().flat_map(|message| match message {
+        Message::Assistant { calls, .. } => calls.as_slice(),
+        _ => &[],
+    });
+    let names: BTreeSet<_> = calls.map(|call| sent_name(&call.name)).collect();
+    let tool =
+        |name| json!({ "name": name, "description": "Not on offer.", "input_schema": { "type": "object" } });
+    (!names.is_empty()).then(|| names.into_iter().map(tool).collect())
+}
+
+fn misses_thoughts(request: &Request, provider: &str) -> bool {
+    let last = request.messages.iter().rev().find_map(|message| match message {
+        Message::User { .. } => Some(false),
+        Message::Assistant { calls, thoughts, .. } if !calls.is_empty() => {
+            Some(!thoughts.as_ref().is_some_and(|thoughts| fits(thoughts, provider, &request.model)))
+        }
+        _ => None,
+    });
+    last.unwrap_or(false)
+}
+
+fn messages(request: &Request, provider: &str) -> Vec<Value> {
+    let mut turns: Vec<(&'static str, Vec<Value>)> = Vec::new();
+    for message in &request.messages {
+        let (role, blocks) = match message {
+            Message::System { .. } => continue,
+            Message::User { text } => ("user", text_block(text).into_iter().collect()),
+            Message::Assistant { text, calls, thoughts } => {
+                let thoughts = thoughts.as_ref().filter(|thoughts| fits(thoughts, provider, &request.model));
+                let mut blocks = thought_blocks(thoughts);
+                blocks.extend(text_block(text));
+                blocks.extend(calls.iter().map(|call| {
+                    json!({
+                        "type": "tool_use", "id": sent_id(&call.id), "name": sent_name(&call.name),
+                        "input": sent_arguments(call),
+                    })
+                }));
+                ("assistant", blocks)
+            }
+            Message::Tool { call_id, content, is_error } => {
+                let block = json!({
+                    "type": "tool_result", "tool_use_id": sent_id(call_id), "content": content, "is_error": is_error,
+                });
+                ("user", vec![block])
+            }
+        };
+        match turns.last_mut() {
+            // All results of one answer have to stand in one message.
+            Some((last, existing)) if *last == role => existing.extend(blocks),
+            _ if blocks.is_empty() => {}
+            _ => turns.push((role, blocks)),
+        }
+    }
+    turns.into_iter().map(|(role, content)| json!({ "role": role, "content": content })).collect()
+}
+
+/// An empty one is refused.
+fn text_block(text: &str) -> Option<Value> {
+    (!text.is_empty()).then(|| json!({ "type": "text", "text": text }))
+}
+
+fn thought_blocks(thoughts: Option<&Thoughts>) -> Vec<Value> {
+    thoughts.and_then(|thoughts| thoughts.data.as_array()).cloned().unwrap_or_default()
+}

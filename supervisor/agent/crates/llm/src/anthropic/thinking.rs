@@ -1,0 +1,121 @@
+//! How its models are told to think: the older ones by a budget of tokens, the newer ones by an effort.
+
+use serde_json::{Map, Value, json};
+
+use crate::model::Thinking;
+
+/// The answer's tokens if nobody says how many. The format demands a number; the smallest models take 8,192.
+pub(super) const DEFAULT_MAX_TOKENS: u32 = 8192;
+/// The smallest budget that is taken.
+const MIN_BUDGET_TOKENS: u32 = 1024;
+/// What is left for the answer where budget and answer share a limit.
+const MIN_ANSWER_TOKENS: u32 = 1024;
+
+/// How much it may think before it answers, by level. The documentation calls 16,000 plenty for most, and the minimum a start.
+fn budget_tokens(thinking: Thinking) -> u32 {
+    match thinking {
+        Thinking::Off => 0,
+        Thinking::Low => 2048,
+        Thinking::Medium => 8192,
+        Thinking::High => 16_384,
+    }
+}
+
+/// What a model takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Abilities {
+    /// `thinking: adaptive` with an effort; models from 4.7 on refuse a budget.
+    pub(super) adaptive: bool,
+    /// A temperature, which models from 4.7 on refuse.
+    pub(super) temperature: bool,
+}
+
+/// By the version in its name: `claude-3-7-sonnet-20250219` is 3.7, `claude-opus-4-7` 4.7 and `claude-sonnet-4-20250514` 4.0.
+/// A name without one is a newer model's.
+pub(super) fn abilities(model: &str) -> Abilities {
+    // Gateways put a path before the name, and some write the version with a dot.
+    let name = model.rsplit('/').next().unwrap_or(model);
+    // A date has eight digits.
+    let mut numbers = name
+        .split(|c: char| !c.is_ascii_digit())
+        .filter(|digits| (1..=2).contains(&digits.len()))
+        .filter_map(|digits| digits.parse::<u32>().ok());
+    let Some(major) = numbers.next() else { return Abilities { adaptive: true, temperature: false } };
+    let version = (major, numbers.next().unwrap_or(0));
+    Abilities { adaptive: version >= (4, 6), temperature: version < (4, 7) }
+}
+
+/// Adds what a level means, and the most tokens of the answer. Returns whether it thinks.
+pub(super) fn ask(body: &mut Map<String, Value>, model: &str, thinking: Thinking, max: Option<u32>) -> bool {
+    let budget = budget_tokens(thinking);
+    // What it thinks counts as part of the answer.
+    let tokens = max.unwrap_or(DEFAULT_MAX_TOKENS + budget);
+    body.insert("max_tokens".to_owned(), json!(tokens));
+    if thinking == Thinking::Off {
+        return false;
+    }
+    if abilities(model).adaptive {
+        let effort = match thinking {
+            Thinking::Off | Thinking::Low => "low",
+            Thinking::Medium => "medium",
+            Thinking::High => "high",
+        };
+        body.insert("thinking".to_owned(), json!({ "type": "adaptive" }));
+        body.insert("output_config".to_owned(), json!({ "effort": effort }));
+        return true;
+    }
+    let budget = budget.min(tokens.saturating_sub(MIN_ANSWER_TOKENS));
+    if budget < MIN_BUDGET_TOKENS {
+        return false;
+    }
+    body.insert("thinking".to_owned(), json!({ "type": "enabled", "budget_tokens": budget }));
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_is_known_by_its_version() {
+        let adaptive = |model| abilities(model).adaptive;
+        for older in [
+            "claude-3-7-sonnet-20250219",
+            "claude-3-haiku-20240307",
+            "claude-sonnet-4-20250514",
+            "claude-opus-4-1",
+            "claude-haiku-4-5-20251001",
+            "anthropic/claude-sonnet-4.5",
+        ] {
+            assert!(!adaptive(older), "{older}");
+            assert!(abilities(older).temperature, "{older}");
+        }
+        for newer in [
+            "claude-opus-4-7",
+            "claude-sonnet-5",
+            "claude-opus-5-20270101",
+            "claude-fable",
+            "claude-opus-4.8",
+        ] {
+            assert!(adaptive(newer), "{newer}");
+            assert!(!abilities(newer).temperature, "{newer}");
+        }
+        assert_eq!(abilities("claude-sonnet-4-6"), Abilities { adaptive: true, temperature: true });
+    }
+
+    #[test]
+    fn the_budget_leaves_room_for_the_answer() {
+        let asked = |max| {
+            let mut body = Map::new();
+            let thinks = ask(&mut body, "claude-haiku-4-5", Thinking::Medium, max);
+            (
+                thinks,
+                body["max_tokens"].clone(),
+                body.get("thinking").map(|field| field["budget_tokens"].clone()),
+            )
+        };
+        assert_eq!(asked(None), (true, json!(16_384), Some(json!(8192))));
+        assert_eq!(asked(Some(4096)), (true, json!(4096), Some(json!(3072))));
+        assert_eq!(asked(Some(2000)), (false, json!(2000), None));
+    }
+}

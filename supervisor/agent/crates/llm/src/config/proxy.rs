@@ -1,0 +1,60 @@
+//! Which proxy stands before a provider.
+
+use reqwest::{NoProxy, Proxy, Url};
+
+use crate::key::Secret;
+
+/// What an entry says if its provider is reached without a proxy.
+const DIRECT: &str = "direct";
+
+/// The proxy to a provider at `base`, by its entry or else by the environment.
+///
+/// # Errors
+/// A sentence, if what is configured is no proxy's URL. It is not repeated, since it may hold a password.
+pub(crate) fn proxy(
+    entry: Option<&Secret>,
+    base: &Url,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<Option<Proxy>, String> {
+    if let Some(entry) = entry {
+        if entry.reveal() == DIRECT {
+            return Ok(None);
+        }
+        return read(entry.reveal(), "proxy").map(Some);
+    }
+    // A proxy cannot reach this machine's loopback, and a local model is asked without one by everybody.
+    if is_loopback(base) {
+        return Ok(None);
+    }
+    let own = match base.scheme() {
+        "https" => ["HTTPS_PROXY", "https_proxy"],
+        _ => ["HTTP_PROXY", "http_proxy"],
+    };
+    let found =
+        own.into_iter().chain(["ALL_PROXY", "all_proxy"]).find_map(|name| Some((name, value(env, name)?)));
+    let Some((name, url)) = found else { return Ok(None) };
+    let except = value(env, "NO_PROXY").or_else(|| value(env, "no_proxy"));
+    let except = except.and_then(|names| NoProxy::from_string(&names));
+    Ok(Some(read(&url, name)?.no_proxy(except)))
+}
+
+fn value(env: &dyn Fn(&str) -> Option<String>, name: &str) -> Option<String> {
+    env(name).filter(|value| !value.trim().is_empty())
+}
+
+fn read(text: &str, place: &str) -> Result<Proxy, String> {
+    let bad = || format!("{place} is no URL of a proxy: write it like \"http://proxy.example.org:3128\"");
+    // As everybody else does, a host without a scheme is taken for HTTP.
+    let text = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+    let url = Url::parse(&text).map_err(|_| bad())?;
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+        return Err(bad());
+    }
+    Proxy::all(url).map_err(|_| bad())
+}
+
+fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
+    host == "localhost" || host.ends_with(".localhost") || address.is_ok_and(|address| address.is_loopback())
+}

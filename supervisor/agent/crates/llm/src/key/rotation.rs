@@ -1,0 +1,205 @@
+//! Which of several keys is used.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::{Found, Secret};
+
+/// How long a key rests after a limit, if the provider does not say: most count by the minute.
+const DEFAULT_COOLDOWN: Duration = Duration::from_secs(60);
+/// How long it rests at most, whatever the provider says: a wrong date must not put it away for a year.
+const MAX_COOLDOWN: Duration = Duration::from_secs(60 * 60);
+
+/// A provider's keys, used in turn so that each one's limit is used up evenly.
+pub(crate) struct Keys {
+    slots: Mutex<Slots>,
+}
+
+struct Slots {
+    all: Vec<Slot>,
+    /// Which is next.
+    next: usize,
+}
+
+struct Slot {
+    /// `None` for a provider without keys.
+    key: Option<Secret>,
+    place: String,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    Ready,
+    /// It ran into a limit. `told`: by when, the provider said itself.
+    Cooling {
+        until: Instant,
+        told: bool,
+    },
+    /// It was refused. Only a person can change that, so it stays out until the configuration is read again.
+    Refused,
+}
+
+/// A key that is used for one exchange.
+pub(crate) struct Lease {
+    index: usize,
+    pub(crate) key: Option<Secret>,
+    /// How an operator finds it; empty for a provider without keys.
+    pub(crate) place: String,
+}
+
+/// Why there is no key to use.
+#[derive(Debug, PartialEq)]
+pub(crate) enum NoKey {
+    /// All that are left rest; the first is ready after this time.
+    Cooling(Duration),
+    /// All were refused.
+    Refused,
+}
+
+impl Keys {
+    /// Without any, there is one exchange without a key.
+    pub(crate) fn new(found: Vec<Found>) -> Self {
+        let slot = |key, place| Slot { key, place, state: State::Ready };
+        let mut all: Vec<_> = found.into_iter().map(|found| slot(Some(found.key), found.place)).collect();
+        if all.is_empty() {
+            all.push(slot(None, String::new()));
+        }
+        Self { slots: Mutex::new(Slots { all, next: 0 }) }
+    }
+
+    /// The next key, but for those in `tried`.
+    ///
+    /// # Errors
+    /// [`NoKey`] if each of the others rests or was refused.
+    pub(crate) fn take(&self, tried: &[usize]) -> Result<Lease, NoKey> {
+        let now = Instant::now();
+        let mut slots = self.lock();
+        let count = slots.all.len();
+        for slot in &mut slots.all {
+            if matches!(slot.state, State::Cooling { until, .. } if until <= now) {
+                slot.state = State::Ready;
+            }
+        }
+        let order = (0..count).map(|step| (slots.next + step) % count).filter(|index| !tried.contains(index));
+        let state = |index: &usize| slots.all[*index].state;
+        let ready = order.clone().find(|index| state(index) == State::Ready);
+        // Without a word from the provider the time is our guess. A guess prefers other keys, and refuses nobody.
+        let guessed = |index: &usize| match state(index) {
+            State::Cooling { until, told: false } => Some((until, *index)),
+            _ => None,
+        };
+        let chosen =
+            ready.or_else(|| order.clone().filter_map(|index| guessed(&index)).min().map(|(_, index)| index));
+        let Some(index) = chosen else {
+            let soonest = slots.all.iter().filter_map(|slot| match slot.state {
+                State::Cooling { until, .. } => Some(until),
+                State::Ready | State::Refused => None,
+            });
+            let soonest = soonest.min();
+            return Err(soonest.map_or(NoKey::Refused, |until| NoKey::Cooling(until - now)));
+        };
+        slots.next = (index + 1) % count;
+        let slot = &slots.all[index];
+        Ok(Lease { index, key: slot.key.clone(), place: slot.place.clone() })
+    }
+
+    /// A key ran into a limit.
+    pub(crate) fn cool(&self, lease: &Lease, retry_after: Option<Duration>) {
+        let rest = retry_after.unwrap_or(DEFAULT_COOLDOWN).min(MAX_COOLDOWN);
+        let until = Instant::now() + rest;
+        self.lock().all[lease.index].state = State::Cooling { until, told: retry_after.is_some() };
+    }
+
+    /// A key was refused. A provider that is asked without one is asked again all the same.
+    pub(crate) fn refuse(&self, lease: &Lease) {
+        let slot = &mut self.lock().all[lease.index];
+        if slot.key.is_some() {
+            slot.state = State::Refused;
+        }
+    }
+
+    /// What must not be seen.
+    pub(crate) fn secrets(&self) -> Vec<Secret> {
+        self.lock().all.iter().filter_map(|slot| slot.key.clone()).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Slots> {
+        // Each change is one assignment, so what a panic leaves behind is whole.
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Lease {
+    pub(crate) fn index(&self) -> usize {
+        self.index
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(names: &[&str]) -> Keys {
+        Keys::new(
+            names.iter().map(|name| Found { key: Secret::new(*name), place: (*name).to_owned() }).collect(),
+        )
+    }
+
+    fn taken(keys: &Keys, tried: &[usize]) -> Result<String, NoKey> {
+        keys.take(tried).map(|lease| lease.place)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn keys_are_used_in_turn() {
+        let keys = keys(&["a", "b", "c"]);
+        let order: Vec<_> = (0..4).map(|_| taken(&keys, &[]).expect("a key")).collect();
+        assert_eq!(order, ["a", "b", "c", "a"]);
+        assert_eq!(taken(&keys, &[1]).expect("a key"), "c");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_limited_key_rests_as_long_as_it_was_told() {
+        let keys = keys(&["a", "b"]);
+        let lease = keys.take(&[]).expect("a key");
+        keys.cool(&lease, Some(Duration::from_secs(20)));
+        assert_eq!(taken(&keys, &[]).expect("a key"), "b");
+        assert_eq!(taken(&keys, &[]).expect("a key"), "b");
+        assert_eq!(taken(&keys, &[1]), Err(NoKey::Cooling(Duration::from_secs(20))));
+        tokio::time::advance(Duration::from_secs(20)).await;
+        assert_eq!(taken(&keys, &[]).expect("a key"), "a");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_guessed_rest_refuses_nobody() {
+        let keys = keys(&["a", "b"]);
+        for _ in 0..2 {
+            let lease = keys.take(&[]).expect("a key");
+            keys.cool(&lease, None);
+            tokio::time::advance(Duration::from_secs(1)).await;
+        }
+        assert_eq!(taken(&keys, &[]).expect("the one that is ready first"), "a");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wrong_date_does_not_put_a_key_away_for_ever() {
+        let keys = keys(&["a"]);
+        let lease = keys.take(&[]).expect("a key");
+        keys.cool(&lease, Some(Duration::from_secs(u64::MAX)));
+        assert_eq!(taken(&keys, &[]), Err(NoKey::Cooling(MAX_COOLDOWN)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_refused_key_stays_out() {
+        let keys = keys(&["a"]);
+        let lease = keys.take(&[]).expect("a key");
+        keys.refuse(&lease);
+        tokio::time::advance(MAX_COOLDOWN).await;
+        assert_eq!(taken(&keys, &[]), Err(NoKey::Refused));
+        let none = Keys::new(Vec::new());
+        none.refuse(&none.take(&[]).expect("no key needed"));
+        assert!(none.take(&[]).expect("no key needed").key.is_none());
+    }
+}

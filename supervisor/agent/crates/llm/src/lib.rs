@@ -1,0 +1,20 @@
+//! Speaks to language models.
+//!
+//! [`model`] has the words that all providers share; a [`Provider`] translates them into one provider's format and back.
+//! [`config`] has what an operator writes, and makes providers of it.
+
+mod anthropic;
+pub mod config;
+mod key;
+pub mod limits;
+pub mod model;
+mod ollama;
+mod openai;
+mod provider;
+mod remote;
+pub mod route;
+pub mod scripted;
+mod wire;
+
+pub use key::{BadKey, KeySource, Secret};
+pub use provider::{Hear, Provider};

@@ -1,0 +1,11 @@
+//! What is said to a model and what comes back, in no provider's format.
+
+mod answer;
+mod error;
+mod message;
+mod request;
+
+pub use answer::{Answer, Chunk, Finish, Usage};
+pub use error::{ErrorClass, ProviderError};
+pub use message::{Arguments, Message, Thoughts, ToolCall};
+pub use request::{Request, Thinking, ToolSpec};

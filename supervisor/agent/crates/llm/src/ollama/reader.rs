@@ -1,0 +1,66 @@
+//! The answer.
+
+use serde_json::Value;
+
+use crate::model::{Finish, Usage};
+use crate::remote::{Assembly, Failure, Fragment, Reader, Report, Step, reported};
+use crate::wire::Frame;
+
+pub(crate) struct OllamaReader;
+
+impl Reader for OllamaReader {
+    fn read(&mut self, frame: &Frame, answer: &mut Assembly<'_>) -> Result<Step, Failure> {
+        // A last line that was cut off is half an answer, which is said when the stream has ended.
+        let value: Value = match serde_json::from_str(&frame.data) {
+            Ok(value) => value,
+            Err(error) if error.is_eof() && answer.has_spoken() => return Err(Failure::half()),
+            Err(_) => return Err(Failure::unreadable(&frame.data)),
+        };
+        if let Some(report) = Report::of(&value) {
+            return Err(reported(&report));
+        }
+        if !value["message"].is_object() && value["done"].is_null() {
+            return Err(Failure::unreadable(&frame.data));
+        }
+        answer.model(value["model"].as_str().unwrap_or_default());
+        let message = &value["message"];
+        answer.think(message["thinking"].as_str().unwrap_or_default())?;
+        answer.say(message["content"].as_str().unwrap_or_default())?;
+        for call in message["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default() {
+            whole_call(call, answer)?;
+        }
+        if value["done"] != Value::Bool(true) {
+            return Ok(Step::More);
+        }
+        let count = |field: &str| value[field].as_u64();
+        if let Some(output_tokens) = count("eval_count") {
+            answer.used(Usage {
+                // Left out when all of the question was still in its cache.
+                input_tokens: count("prompt_eval_count").unwrap_or(0),
+                output_tokens,
+                ..Usage::default()
+            });
+        }
+        answer.stop(match value["done_reason"].as_str() {
+            Some("length") => Finish::Length,
+            _ => Finish::Stop,
+        });
+        Ok(Step::Last)
+    }
+}
+
+/// Calls come whole. Two of one tool are told apart by a number of our own, since the ones sent are all 0 in some versions.
+fn whole_call(call: &Value, answer: &mut Assembly<'_>) -> Result<(), Failure> {
+    let function = &call["function"];
+    let arguments = match &function["arguments"] {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    answer.call(Fragment {
+        index: Some(answer.call_count()),
+        id: call["id"].as_str().unwrap_or_default(),
+        name: function["name"].as_str().unwrap_or_default(),
+        arguments: &arguments,
+    })
+}

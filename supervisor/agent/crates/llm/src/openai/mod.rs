@@ -1,0 +1,77 @@
+//! OpenAI's chat completions, which most providers and local servers speak, each in its own dialect.
+//!
+//! Format: <https://platform.openai.com/docs/api-reference/chat>; DeepSeek: <https://api-docs.deepseek.com>; OpenRouter:
+//! <https://openrouter.ai/docs>; vLLM: <https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html>.
+
+mod reader;
+mod reasoning;
+mod request;
+mod thinking;
+
+use reqwest::Url;
+use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
+use serde_json::Value;
+
+use crate::config::Dialect;
+use crate::key::Secret;
+use crate::model::Request;
+use crate::remote::Protocol;
+use crate::wire::{Events, Framing};
+
+/// The protocol.
+pub(crate) struct OpenAi {
+    provider: String,
+    dialect: Dialect,
+}
+
+impl OpenAi {
+    pub(crate) fn new(provider: &str, dialect: Dialect) -> Self {
+        Self { provider: provider.to_owned(), dialect }
+    }
+}
+
+/// The dialect of a host that is known.
+pub(crate) fn dialect_of(base: &Url) -> Dialect {
+    let host = base.host_str().unwrap_or_default();
+    let is = |domain: &str| host == domain || host.ends_with(&format!(".{domain}"));
+    if is("openai.com") || is("openai.azure.com") {
+        Dialect::Openai
+    } else if is("deepseek.com") {
+        Dialect::Deepseek
+    } else if is("openrouter.ai") {
+        Dialect::Openrouter
+    } else {
+        Dialect::Plain
+    }
+}
+
+impl Protocol for OpenAi {
+    type Reader = reader::OpenAiReader;
+
+    const ASK: &'static str = "/chat/completions";
+    const STREAM: &'static str = "text/event-stream";
+
+    fn probe(&self) -> &'static str {
+        match self.dialect {
+            // Its list of models is open to everybody, and says nothing about the key.
+            Dialect::Openrouter => "/key",
+            _ => "/models",
+        }
+    }
+
+    fn body(&self, request: &Request) -> Value {
+        request::body(request, &self.provider, self.dialect)
+    }
+
+    fn key_header(&self, key: &Secret) -> Option<(HeaderName, HeaderValue)> {
+        Some((AUTHORIZATION, key.header("Bearer ")?))
+    }
+
+    fn framing(&self) -> Box<dyn Framing> {
+        Box::new(Events::new())
+    }
+
+    fn reader(&self, request: &Request) -> Self::Reader {
+        reader::OpenAiReader::new(&self.provider, &request.model, self.dialect)
+    }
+}

@@ -1,0 +1,55 @@
+//! How each dialect is told to think, and gets its thoughts back.
+
+use serde_json::{Map, Value, json};
+
+use crate::config::Dialect;
+use crate::model::{Thinking, Thoughts};
+
+fn level(thinking: Thinking) -> Option<&'static str> {
+    match thinking {
+        Thinking::Off => None,
+        Thinking::Low => Some("low"),
+        Thinking::Medium => Some("medium"),
+        Thinking::High => Some("high"),
+    }
+}
+
+pub(super) fn ask(body: &mut Map<String, Value>, thinking: Thinking, dialect: Dialect) {
+    let level = level(thinking);
+    let effort = level.map(|level| ("reasoning_effort", json!(level)));
+    let fields = match dialect {
+        // Models that cannot think refuse the field, so "off" leaves it out.
+        Dialect::Openai | Dialect::Plain => vec![effort],
+        Dialect::Openrouter => vec![level.map(|level| ("reasoning", json!({ "effort": level })))],
+        // Its models think unless they are told not to.
+        Dialect::Deepseek => {
+            let switch = if level.is_some() { "enabled" } else { "disabled" };
+            vec![Some(("thinking", json!({ "type": switch }))), effort]
+        }
+        // Models with levels look at the first, the others' templates at the second; both pass over what they do not know.
+        Dialect::Vllm => {
+            vec![effort, Some(("chat_template_kwargs", json!({ "enable_thinking": level.is_some() })))]
+        }
+    };
+    for (field, value) in fields.into_iter().flatten() {
+        body.insert(field.to_owned(), value);
+    }
+}
+
+/// The field with which thoughts go back beside an answer.
+pub(super) fn back(
+    thoughts: Option<&Thoughts>,
+    has_calls: bool,
+    thinking: Thinking,
+    dialect: Dialect,
+) -> Option<(&'static str, Value)> {
+    let data = thoughts.map(|thoughts| thoughts.data.clone());
+    match dialect {
+        // With calls it refuses a transcript without them, so those of another provider's calls are empty.
+        Dialect::Deepseek if has_calls && thinking != Thinking::Off => {
+            Some(("reasoning_content", data.unwrap_or_else(|| json!(""))))
+        }
+        Dialect::Openrouter => data.map(|data| ("reasoning_details", data)),
+        _ => None,
+    }
+}

@@ -1,0 +1,166 @@
+//! Where a provider is, and how it is reached.
+
+use std::time::Duration;
+
+use reqwest::header::{HeaderMap, HeaderName};
+use reqwest::{Certificate, Client, Url, redirect};
+
+use super::Failure;
+use crate::config::{Entry, Environment, Kind, Timeouts, proxy};
+use crate::key::{Keys, Secret, find};
+use crate::model::ProviderError;
+
+/// How long an unused connection is kept. Providers close theirs after one to five minutes, and to send on one that is being
+/// closed looks like a broken network.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(50);
+/// The shortest header's value that is looked for in messages: shorter ones would be found in every word.
+const MIN_SECRET_BYTES: usize = 6;
+const USER_AGENT: &str = concat!("talon/", env!("CARGO_PKG_VERSION"));
+
+/// One provider's address, keys and limits.
+pub(crate) struct Endpoint {
+    name: String,
+    base: Url,
+    client: Client,
+    headers: HeaderMap,
+    keys: Keys,
+    timeouts: Timeouts,
+    secrets: Vec<Secret>,
+}
+
+impl Endpoint {
+    /// # Errors
+    /// All that is wrong with the entry.
+    pub(crate) fn build(name: &str, entry: &Entry, env: &Environment<'_>) -> Result<Self, Vec<String>> {
+        let mut wrong = Vec::new();
+        let mut found = Vec::new();
+        for source in entry.sources() {
+            match find(&source, env) {
+                Ok(keys) => found.extend(keys),
+                Err(error) => wrong.push(error.to_string()),
+            }
+        }
+        let headers = headers(entry).unwrap_or_else(|error| {
+            wrong.push(error);
+            HeaderMap::new()
+        });
+        let client = base(entry).and_then(|base| Ok((client(entry, &base, env)?, base)));
+        let (client, base) = match client {
+            Ok(made) if wrong.is_empty() => made,
+            Ok(_) => return Err(wrong),
+            Err(error) => {
+                wrong.push(error);
+                return Err(wrong);
+            }
+        };
+        let keys = Keys::new(found);
+        let mut secrets = keys.secrets();
+        secrets
+            .extend(entry.headers.values().filter(|value| value.reveal().len() >= MIN_SECRET_BYTES).cloned());
+        Ok(Self { name: name.to_owned(), base, client, headers, keys, timeouts: entry.timeouts, secrets })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn base(&self) -> &Url {
+        &self.base
+    }
+
+    pub(crate) fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    pub(crate) fn timeouts(&self) -> &Timeouts {
+        &self.timeouts
+    }
+
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    pub(super) fn headers(&self) -> HeaderMap {
+        self.headers.clone()
+    }
+
+    pub(super) fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.base.as_str().trim_end_matches('/'))
+    }
+
+    /// The error of a failure here, without anything that is secret.
+    pub(crate) fn error(&self, failure: Failure) -> ProviderError {
+        failure.named(&self.name, &self.secrets)
+    }
+}
+
+fn base(entry: &Entry) -> Result<Url, String> {
+    let text = entry.base_url.as_deref().unwrap_or(match entry.kind {
+        Kind::Anthropic => "https://api.anthropic.com",
+        Kind::Ollama => "http://127.0.0.1:11434",
+        Kind::Openai | Kind::Scripted => "https://api.openai.com/v1",
+    });
+    let bad = || "base_url has to start with http:// or https:// and name a host".to_owned();
+    let mut url = Url::parse(text).map_err(|_| bad())?;
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+        return Err(bad());
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(
+            "base_url holds a user or a password, which would be shown: put what it needs into headers"
+                .to_owned(),
+        );
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err("base_url ends before '?' and '#': paths are added to it".to_owned());
+    }
+    // The paths of these two hold the version already, and many write it.
+    let versioned = match entry.kind {
+        Kind::Anthropic => "/v1",
+        Kind::Ollama => "/api",
+        Kind::Openai | Kind::Scripted => return Ok(url),
+    };
+    let path = url.path().trim_end_matches('/');
+    let path = path.strip_suffix(versioned).unwrap_or(path).to_owned();
+    url.set_path(&path);
+    Ok(url)
+}
+
+fn headers(entry: &Entry) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in &entry.headers {
+        let name = HeaderName::try_from(name.as_str())
+            .map_err(|_| format!("headers: {name:?} is no header's name"))?;
+        let value = value
+            .header("")
+            .ok_or_else(|| format!("headers: the value of {name} has characters that none has"))?;
+        headers.insert(name, value);
+    }
+    Ok(headers)
+}
+
+fn client(entry: &Entry, base: &Url, env: &Environment<'_>) -> Result<Client, String> {
+    let mut builder = Client::builder()
+        .user_agent(USER_AGENT)
+        // A redirect would carry the transcript, and in a header of its own the key, to wherever it points.
+        .redirect(redirect::Policy::none())
+        .referer(false)
+        .connect_timeout(entry.timeouts.connect.get())
+        .pool_idle_timeout(IDLE_TIMEOUT)
+        // The library's reading of the environment is replaced by ours, which knows the entry.
+        .no_proxy();
+    if let Some(proxy) = proxy(entry.proxy.as_ref(), base, env)? {
+        builder = builder.proxy(proxy);
+    }
+    if let Some(path) = &entry.ca_file {
+        let shown = path.display();
+        let pem = std::fs::read(path).map_err(|error| format!("ca_file {shown} cannot be read ({error})"))?;
+        let bad = |_| format!("ca_file {shown} holds no certificates in PEM");
+        let certificates = Certificate::from_pem_bundle(&pem).map_err(bad)?;
+        if certificates.is_empty() {
+            return Err(format!("ca_file {shown} holds no certificates in PEM"));
+        }
+        builder = builder.tls_certs_merge(certificates);
+    }
+    builder.build().map_err(|error| format!("HTTP cannot be set up ({})", super::failure::causes(&error)))
+}

@@ -1,0 +1,178 @@
+//! Why there is no answer, on its way to a [`ProviderError`].
+
+use std::error::Error;
+use std::time::Duration;
+
+use crate::key::{HIDDEN, Secret};
+use crate::limits::{MAX_EVENT_BYTES, MAX_MESSAGE_BYTES, MAX_QUOTED_BYTES};
+use crate::model::{ErrorClass, ProviderError};
+
+/// A failure before it knows whose it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) class: ErrorClass,
+    pub(crate) status: Option<u16>,
+    pub(crate) message: String,
+    pub(crate) retry_after: Option<Duration>,
+}
+
+impl Failure {
+    pub(crate) fn new(class: ErrorClass, message: impl Into<String>) -> Self {
+        Self { class, status: None, message: message.into(), retry_after: None }
+    }
+
+    /// It is reached, and answers with what is no answer.
+    pub(crate) fn strange(message: impl Into<String>) -> Self {
+        Self::new(ErrorClass::Server, message)
+    }
+
+    /// A frame that its format does not have.
+    pub(crate) fn unreadable(data: &str) -> Self {
+        Self::strange(format!(
+            "its answer cannot be read: {}; check that kind and base_url fit together",
+            Quote(data)
+        ))
+    }
+
+    /// More than is taken.
+    pub(crate) fn too_large(what: &str, max_bytes: usize) -> Self {
+        Self::strange(format!(
+            "{what} is larger than the {max_bytes} bytes that are taken, so the connection was closed: ask for less at once"
+        ))
+    }
+
+    /// A frame without end.
+    pub(crate) fn too_long() -> Self {
+        Self::too_large("one event of its answer", MAX_EVENT_BYTES)
+    }
+
+    /// The stream ended before the answer did.
+    pub(crate) fn half() -> Self {
+        Self::new(
+            ErrorClass::Network,
+            "its answer broke off in the middle: what came of it is not used; ask again, and look at a proxy in between if it \
+             happens often",
+        )
+    }
+
+    /// It answered, and said nothing.
+    pub(crate) fn empty() -> Self {
+        Self::strange("the model answered with nothing, neither text nor a call: ask again, or another model")
+    }
+
+    /// Every key rests.
+    pub(crate) fn resting(rest: Duration) -> Self {
+        let seconds = rest.as_secs().max(1);
+        Self {
+            retry_after: Some(rest),
+            ..Self::new(
+                ErrorClass::RateLimit,
+                format!(
+                    "it was not asked: it set a limit, and wants to be asked again in {seconds} s; wait, or add another key"
+                ),
+            )
+        }
+    }
+
+    /// Every key was refused.
+    pub(crate) fn refused_before() -> Self {
+        Self::new(
+            ErrorClass::Auth,
+            "it was not asked: it refused each of its keys before; give it a key that holds, and reload",
+        )
+    }
+
+    /// Names the key that was used, if there is one.
+    pub(crate) fn with_key(mut self, place: &str) -> Self {
+        let concerns_key =
+            matches!(self.class, ErrorClass::Auth | ErrorClass::RateLimit | ErrorClass::Billing);
+        if concerns_key && !place.is_empty() {
+            self.message.push_str(&format!(" (the key in {place})"));
+        }
+        self
+    }
+
+    /// As an error of a provider: one line, bounded, and without what is secret.
+    pub(crate) fn named(self, provider: &str, secrets: &[Secret]) -> ProviderError {
+        let mut message = self.message;
+        for secret in secrets {
+            message = message.replace(secret.reveal(), HIDDEN);
+        }
+        ProviderError {
+            provider: provider.to_owned(),
+            class: self.class,
+            status: self.status,
+            message: line(&message, MAX_MESSAGE_BYTES),
+            retry_after: self.retry_after,
+        }
+    }
+}
+
+/// Somebody else's words, in quotes: one line, cut, and without what is left of a key that they have masked.
+pub(crate) struct Quote<'t>(pub(crate) &'t str);
+
+impl std::fmt::Display for Quote<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Of a long text only its beginning is looked at; a character has at most 4 bytes.
+        let text: String = self.0.chars().take(MAX_QUOTED_BYTES * 4).collect();
+        // Such as "sk-ab***wxyz": OpenAI shows the ends of the key that it refuses.
+        let words = text.split_whitespace().map(|word| if word.contains("***") { HIDDEN } else { word });
+        let text = words.collect::<Vec<_>>().join(" ");
+        write!(f, "\"{}\"", line(&text, MAX_QUOTED_BYTES))
+    }
+}
+
+/// One line without control characters, cut at a character's border.
+fn line(text: &str, max_bytes: usize) -> String {
+    let clean = |c: char| {
+        if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}') { ' ' } else { c }
+    };
+    let mut shown = String::new();
+    for c in text.trim().chars().map(clean) {
+        if shown.len() + c.len_utf8() + '…'.len_utf8() > max_bytes {
+            shown.push('…');
+            break;
+        }
+        shown.push(c);
+    }
+    shown
+}
+
+/// An error of a library with what is below it, and without the URL, which may be somebody's secret.
+pub(crate) fn causes(error: &reqwest::Error) -> String {
+    let mut text = String::new();
+    let mut next: Option<&dyn Error> = error.source();
+    while let Some(cause) = next {
+        let shown = cause.to_string();
+        // Many errors say what the one below them says.
+        if !text.contains(&shown) {
+            if !text.is_empty() {
+                text.push_str(": ");
+            }
+            text.push_str(&shown);
+        }
+        next = cause.source();
+    }
+    if text.is_empty() { "no reason given".to_owned() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_say_is_one_line_and_holds_no_key() {
+        let said = "Incorrect API key\r\nprovided: sk-ab****wxyz.\u{1b}[2J";
+        assert_eq!(Quote(said).to_string(), "\"Incorrect API key provided: [hidden]\"");
+        let long = "ä".repeat(10_000);
+        assert!(Quote(&long).to_string().len() <= MAX_QUOTED_BYTES + 2);
+    }
+
+    #[test]
+    fn an_error_holds_no_key_and_is_bounded() {
+        let failure = Failure::strange(format!("no {} and {}", "sk-secret", "x".repeat(5000)));
+        let error = failure.named("p", &[Secret::new("sk-secret")]);
+        assert!(error.message.starts_with("no [hidden] and x"), "{error}");
+        assert!(error.message.len() <= MAX_MESSAGE_BYTES, "{}", error.message.len());
+    }
+}

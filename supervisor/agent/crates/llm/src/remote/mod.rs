@@ -1,0 +1,185 @@
+//! Providers that are asked over HTTP: everything that they have in common.
+//!
+//! A [`Protocol`] says what to send and how to read what comes; an [`Endpoint`] knows where, with which keys and for how long.
+
+mod assembly;
+mod attempt;
+mod body;
+mod classify;
+mod endpoint;
+mod failure;
+mod report;
+
+use async_trait::async_trait;
+use reqwest::header::{HeaderName, HeaderValue};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::key::{Lease, NoKey, Secret};
+use crate::model::{Answer, ErrorClass, ProviderError, Request};
+use crate::provider::{Hear, Provider};
+use crate::wire::{Frame, Framing};
+
+pub(crate) use assembly::{Assembly, Fragment};
+pub(crate) use body::Clock;
+pub(crate) use classify::reported;
+pub(crate) use endpoint::Endpoint;
+pub(crate) use failure::{Failure, Quote};
+pub(crate) use report::Report;
+
+/// One provider's format.
+pub(crate) trait Protocol: Send + Sync + 'static {
+    /// Reads one answer.
+    type Reader: Reader;
+
+    /// The path of a question.
+    const ASK: &'static str;
+    /// What an answer's `Content-Type` starts with.
+    const STREAM: &'static str;
+    /// A cheap question that only works if the provider can be used.
+    fn probe(&self) -> &'static str;
+    /// The question.
+    fn body(&self, request: &Request) -> Value;
+    /// The header with the key.
+    fn key_header(&self, key: &Secret) -> Option<(HeaderName, HeaderValue)>;
+    /// Headers of every request.
+    fn headers(&self) -> Vec<(HeaderName, HeaderValue)> {
+        Vec::new()
+    }
+    /// Splits an answer into frames.
+    fn framing(&self) -> Box<dyn Framing>;
+    /// Reads the answer to a request.
+    fn reader(&self, request: &Request) -> Self::Reader;
+}
+
+/// Reads one answer, frame by frame.
+pub(crate) trait Reader: Send {
+    /// Reads a frame.
+    ///
+    /// # Errors
+    /// [`Failure`] if it cannot be read or says that there is no answer.
+    fn read(&mut self, frame: &Frame, answer: &mut Assembly<'_>) -> Result<Step, Failure>;
+
+    /// Reads an answer that came as one JSON document, for providers that sometimes do that.
+    ///
+    /// # Errors
+    /// [`Failure`]
+    fn read_whole(&mut self, _: &Value, _: &mut Assembly<'_>) -> Result<(), Failure> {
+        Err(Failure::strange("it answered with one JSON document instead of a stream: check base_url"))
+    }
+}
+
+/// Whether an answer goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// There is more.
+    More,
+    /// Nothing comes after this.
+    Last,
+}
+
+/// A provider over HTTP.
+pub(crate) struct Remote<P> {
+    endpoint: Endpoint,
+    protocol: P,
+}
+
+impl<P: Protocol> Remote<P> {
+    pub(crate) fn new(endpoint: Endpoint, protocol: P) -> Self {
+        Self { endpoint, protocol }
+    }
+}
+
+#[async_trait]
+impl<P: Protocol> Provider for Remote<P> {
+    fn name(&self) -> &str {
+        self.endpoint.name()
+    }
+
+    async fn ask(&self, request: &Request, heard: &mut dyn Hear) -> Result<Answer, ProviderError> {
+        let endpoint = &self.endpoint;
+        let total = Instant::now() + endpoint.timeouts().total.get();
+        let body = bytes::Bytes::from(self.protocol.body(request).to_string());
+        let mut tour = Tour::new(endpoint);
+        loop {
+            let lease = tour.next()?;
+            let mut assembly = Assembly::new(request, heard);
+            match attempt::ask(endpoint, &self.protocol, &lease, request, body.clone(), total, &mut assembly)
+                .await
+            {
+                Ok(()) => {
+                    let answer = assembly.finish().map_err(|failure| endpoint.error(failure))?;
+                    tracing::debug!(provider = endpoint.name(), model = answer.model, "answered");
+                    return Ok(answer);
+                }
+                Err(failure) => {
+                    let spoke = assembly.has_spoken();
+                    tour.failed(lease, failure, spoke)?;
+                }
+            }
+        }
+    }
+
+    async fn probe(&self) -> Result<(), ProviderError> {
+        let mut tour = Tour::new(&self.endpoint);
+        loop {
+            let lease = tour.next()?;
+            match attempt::probe(&self.endpoint, &self.protocol, &lease).await {
+                Ok(()) => return Ok(()),
+                Err(failure) => tour.failed(lease, failure, false)?,
+            }
+        }
+    }
+}
+
+/// One question's way through the keys: each at most once.
+struct Tour<'e> {
+    endpoint: &'e Endpoint,
+    tried: Vec<usize>,
+    last: Option<ProviderError>,
+}
+
+impl<'e> Tour<'e> {
+    fn new(endpoint: &'e Endpoint) -> Self {
+        Self { endpoint, tried: Vec::new(), last: None }
+    }
+
+    fn next(&mut self) -> Result<Lease, ProviderError> {
+        let lease =
+            self.endpoint.keys().take(&self.tried).map_err(|none| match (self.last.take(), none) {
+                // What the last key ran into says more than that there is no other.
+                (Some(last), _) => last,
+                (None, NoKey::Cooling(rest)) => self.endpoint.error(Failure::resting(rest)),
+                (None, NoKey::Refused) => self.endpoint.error(Failure::refused_before()),
+            })?;
+        self.tried.push(lease.index());
+        Ok(lease)
+    }
+
+    /// Keeps what a failure means for the key. It is an error of the question unless another key may do better.
+    fn failed(&mut self, lease: Lease, failure: Failure, spoke: bool) -> Result<(), ProviderError> {
+        let keys = self.endpoint.keys();
+        let another = match (failure.class, failure.status) {
+            (ErrorClass::RateLimit | ErrorClass::Billing, _) => {
+                keys.cool(&lease, failure.retry_after);
+                true
+            }
+            // 403 is about what is asked for: the key itself is known, and may do for another model.
+            (ErrorClass::Auth, status) if status != Some(403) => {
+                keys.refuse(&lease);
+                true
+            }
+            _ => false,
+        };
+        let error = self.endpoint.error(failure.with_key(&lease.place));
+        tracing::debug!(provider = error.provider, class = ?error.class, status = error.status, key = lease.place, "failed");
+        if spoke || !another {
+            return Err(error);
+        }
+        // A key that is only at its limit holds, so that a refused one beside it does not stop the question for good.
+        if error.class != ErrorClass::Auth || self.last.is_none() {
+            self.last = Some(error);
+        }
+        Ok(())
+    }
+}

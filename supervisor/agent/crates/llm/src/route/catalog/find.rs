@@ -1,0 +1,68 @@
+//! Which model somebody means.
+
+use std::fmt;
+
+use super::Entry;
+use crate::route::nearest::nearest;
+
+/// No model is called so, or several are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownModel {
+    /// What was asked for, cut to a bounded length.
+    pub asked: String,
+    /// All that it could mean, if there are several.
+    pub ambiguous: Vec<String>,
+    /// The names that look most like it, the nearest first.
+    pub nearest: Vec<String>,
+}
+
+/// So much of what was asked is repeated.
+const MAX_SHOWN_CHARS: usize = 80;
+
+pub(super) fn find<'c>(entries: &'c [Entry], asked: &str) -> Result<&'c Entry, UnknownModel> {
+    if let Some(entry) =
+        entries.iter().find(|entry| is_id(entry, asked) || entry.model.alias.as_deref() == Some(asked))
+    {
+        return Ok(entry);
+    }
+    let same_name: Vec<&Entry> = entries.iter().filter(|entry| entry.id.name == asked).collect();
+    if let [entry] = same_name[..] {
+        return Ok(entry);
+    }
+    let ids: Vec<String> = entries.iter().map(|entry| entry.id.to_string()).collect();
+    let aliases = entries.iter().filter_map(|entry| entry.model.alias.as_deref());
+    let names = ids
+        .iter()
+        .map(String::as_str)
+        .chain(aliases)
+        .chain(entries.iter().map(|entry| entry.id.name.as_str()));
+    Err(UnknownModel {
+        asked: asked.chars().take(MAX_SHOWN_CHARS).collect(),
+        ambiguous: same_name.iter().map(|entry| entry.id.to_string()).collect(),
+        nearest: nearest(asked, names),
+    })
+}
+
+fn is_id(entry: &Entry, asked: &str) -> bool {
+    asked
+        .split_once('/')
+        .is_some_and(|(provider, name)| provider == entry.id.provider && name == entry.id.name)
+}
+
+impl fmt::Display for UnknownModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { asked, ambiguous, nearest } = self;
+        if ambiguous.is_empty() {
+            write!(f, "no model is called {asked:?}")?;
+        } else {
+            write!(f, "several models are called {asked:?}: {}", ambiguous.join(", "))?;
+        }
+        match nearest[..] {
+            _ if !ambiguous.is_empty() => write!(f, "; write the provider with it"),
+            [] => write!(f, "; `talon model list` shows those there are"),
+            _ => write!(f, "; the nearest are {}; `talon model list` shows all", nearest.join(", ")),
+        }
+    }
+}
+
+impl std::error::Error for UnknownModel {}

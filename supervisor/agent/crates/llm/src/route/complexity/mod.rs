@@ -1,0 +1,134 @@
+//! How hard a request is, by what can be seen of it. No model is asked: the answer is needed before one is chosen.
+//!
+//! Signs are counted in the last thing that the person said, in the tools that are offered, and in what happened since. Each
+//! gives points; their sum is the complexity.
+//!
+//! | sign | one point | two points |
+//! |---|---|---|
+//! | length of the message, in characters | 400 | 1,500 |
+//! | code fences | one block | two blocks, or 60 lines of code |
+//! | steps: numbered or bulleted lines | 3 | 6 |
+//! | questions | 2 | 4 |
+//! | words of reasoning, different ones | 1 | 2 |
+//! | tools offered | 8 | – |
+//! | results of tools since the message | 3 | – |
+//! | history, in characters | 16,000 | – |
+//!
+//! | points | complexity |
+//! |---|---|
+//! | 0 or 1 | simple |
+//! | 2 to 4 | moderate |
+//! | 5 and more | complex |
+//!
+//! So a single sign, however strong, makes no request complex, and a single weak one does not lift it at all. Only *that*
+//! tools answered counts, never what: a plugin's text cannot choose a dearer model. The numbers are constants here, and
+//! whoever knows better names the complexity, a tier's model as a pin, or another task.
+
+mod text;
+mod words;
+
+use crate::model::{Message, Request};
+use crate::route::task::Complexity;
+
+/// Messages are looked at up to here, which bounds the time; past it a text is long already.
+const MAX_LOOKED_AT_BYTES: usize = 32 * 1024;
+
+/// Characters of a message: a long paragraph, and a page.
+const LENGTH: [usize; 2] = [400, 1500];
+/// Blocks of code.
+const FENCES: [usize; 2] = [1, 2];
+/// Lines of code that count as two blocks: more than fits on a screen.
+const MANY_CODE_LINES: usize = 60;
+/// Lines of a list.
+const STEPS: [usize; 2] = [3, 6];
+/// Question marks that end something.
+const QUESTIONS: [usize; 2] = [2, 4];
+/// Words of reasoning.
+const WORDS: [usize; 2] = [1, 2];
+/// Tools: to choose among many is work of its own.
+const TOOLS: usize = 8;
+/// Results of tools: a loop that went on for so long has something to it.
+const RESULTS: usize = 3;
+/// Characters of history: about 4,000 tokens, twice what the recent turns have by default.
+const HISTORY: usize = 16_000;
+
+/// Points from which a request is moderate, and complex.
+const MODERATE: u32 = 2;
+const COMPLEX: u32 = 5;
+
+/// Something that was seen, with what it counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct Sign {
+    /// Its word: `length`, `code`, `steps`, `questions`, `reasoning`, `tools`, `results` or `history`.
+    pub sign: &'static str,
+    /// How much of it there was.
+    pub count: usize,
+    /// 1 or 2.
+    pub points: u32,
+}
+
+/// How hard a request is, and by what.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Judgement {
+    /// How hard.
+    pub complexity: Complexity,
+    /// The sum of the points.
+    pub points: u32,
+    /// What was seen; signs without points are left out.
+    pub signs: Vec<Sign>,
+}
+
+/// Judges a request. The same request is always judged the same.
+#[must_use]
+pub fn judge(request: &Request) -> Judgement {
+    let asked = request.messages.iter().rposition(|message| matches!(message, Message::User { .. }));
+    let message = match asked.and_then(|index| request.messages.get(index)) {
+        Some(Message::User { text }) => text.as_str(),
+        _ => "",
+    };
+    let before = request.messages.get(..asked.unwrap_or_default()).unwrap_or_default();
+    let since = request.messages.get(asked.map_or(0, |index| index + 1)..).unwrap_or_default();
+    let seen = text::look(cut(message));
+    let results = since.iter().filter(|message| matches!(message, Message::Tool { .. })).count();
+    let code = if seen.code_lines >= MANY_CODE_LINES { seen.fences.max(FENCES[1]) } else { seen.fences };
+    let signs: Vec<Sign> = [
+        ("length", message.chars().take(LENGTH[1]).count(), LENGTH),
+        ("code", code, FENCES),
+        ("steps", seen.steps, STEPS),
+        ("questions", seen.questions, QUESTIONS),
+        ("reasoning", words::different(cut(message)), WORDS),
+        ("tools", request.tools.len(), [TOOLS, usize::MAX]),
+        ("results", results, [RESULTS, usize::MAX]),
+        ("history", before.iter().map(said_chars).sum(), [HISTORY, usize::MAX]),
+    ]
+    .into_iter()
+    .map(|(sign, count, [one, two])| Sign {
+        sign,
+        count,
+        points: u32::from(count >= one) + u32::from(count >= two),
+    })
+    .filter(|sign| sign.points > 0)
+    .collect();
+    let points = signs.iter().map(|sign| sign.points).sum();
+    let complexity = match points {
+        COMPLEX.. => Complexity::Complex,
+        MODERATE.. => Complexity::Moderate,
+        _ => Complexity::Simple,
+    };
+    Judgement { complexity, points, signs }
+}
+
+/// What was said before. What tools answered is left out: it is not the person's, and it may be long and empty.
+fn said_chars(message: &Message) -> usize {
+    match message {
+        Message::User { text } | Message::Assistant { text, .. } => text.chars().take(HISTORY).count(),
+        Message::System { .. } | Message::Tool { .. } => 0,
+    }
+}
+
+fn cut(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(MAX_LOOKED_AT_BYTES)).unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests;

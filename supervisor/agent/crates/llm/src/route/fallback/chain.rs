@@ -1,0 +1,300 @@
+//! Providers, catalog, health and costs together.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::attempt::Answered;
+use super::event::{Event, Watch};
+use super::gave_up::{Exhausted, GaveUp};
+use super::health::{Health, Probe, ProviderState};
+use super::listen::Listen;
+use super::run::Run;
+use crate::model::Request;
+use crate::provider::Provider;
+use crate::route::breaker::BreakerSettings;
+use crate::route::catalog::{Catalog, ModelRef};
+use crate::route::complexity::{self, Judgement};
+use crate::route::cost::{Day, Ledgers};
+use crate::route::retry::RetrySettings;
+use crate::route::router::{self, Needs, Outage, Pins, Question, Route, RouteError, Standing, Unfit};
+use crate::route::task::{Complexity, Task};
+
+/// How long everything together may take: a provider's longest answer, or half of it for a model that hangs, with its retries,
+/// and half for the next one.
+pub const DEFAULT_PATIENCE: Duration = Duration::from_secs(600);
+
+/// How long an attempt may be without a piece of an answer. More than twice what a provider gives itself for the first one
+/// (`timeouts.first_token`): this is for the case that a provider does not keep its own bounds.
+pub const DEFAULT_SILENCE: Duration = Duration::from_secs(300);
+
+/// How long a probe may take.
+pub const DEFAULT_PROBE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How a chain is set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChainSettings {
+    /// All attempts and waits of a request together; retries end at half of it where somebody else can be asked. Default
+    /// [`DEFAULT_PATIENCE`]. An attempt that it ends says nothing about the provider, so it should be more than the silence.
+    pub patience: Duration,
+    /// Without a piece of an answer an attempt is a timeout after this. Providers have closer bounds of their own, and hear more:
+    /// this should be above all of theirs. Default [`DEFAULT_SILENCE`].
+    pub silence: Duration,
+    /// How long a probe may take. Default [`DEFAULT_PROBE_TIMEOUT`].
+    pub probe_timeout: Duration,
+    /// What is tried again, and when.
+    pub retry: RetrySettings,
+    /// When a provider is left alone.
+    pub breaker: BreakerSettings,
+}
+
+impl Default for ChainSettings {
+    fn default() -> Self {
+        Self {
+            patience: DEFAULT_PATIENCE,
+            silence: DEFAULT_SILENCE,
+            probe_timeout: DEFAULT_PROBE_TIMEOUT,
+            retry: RetrySettings::default(),
+            breaker: BreakerSettings::default(),
+        }
+    }
+}
+
+/// A request, and what has to be known to route it.
+#[derive(Debug, Clone, Copy)]
+pub struct Ask<'a> {
+    /// The request. Its model is filled in; an answer longer than the model can give is not asked for.
+    pub request: &'a Request,
+    /// What is asked for.
+    pub task: Task,
+    /// How hard it is, from who knows better than [`complexity::judge`].
+    pub complexity: Option<Complexity>,
+    /// Tokens of the request, as counted or estimated by the caller.
+    pub input_tokens: u64,
+    /// Whether it has pictures.
+    pub vision: bool,
+    /// Models that somebody wants.
+    pub pins: &'a Pins,
+    /// Whose it is, for sums and budgets.
+    pub session: &'a str,
+    /// Today, for the budget of the day.
+    pub day: Day,
+}
+
+impl Ask<'_> {
+    fn needs(&self) -> Needs {
+        let expected = self.task.expected_output_tokens();
+        Needs {
+            tools: !self.request.tools.is_empty(),
+            vision: self.vision,
+            input_tokens: self.input_tokens,
+            output_tokens: self.request.max_output_tokens.map_or(expected, |most| expected.min(most.into())),
+        }
+    }
+}
+
+/// Asks models. Cheap to share behind an [`Arc`]; any number of requests may be under way.
+pub struct Chain {
+    pub(super) catalog: Arc<Catalog>,
+    providers: BTreeMap<String, Arc<dyn Provider>>,
+    /// What to do about providers that cannot be asked.
+    not_set_up: BTreeMap<String, String>,
+    pub(super) health: Arc<Health>,
+    pub(super) ledgers: Ledgers,
+    pub(super) settings: ChainSettings,
+    pub(super) watch: Arc<dyn Watch>,
+}
+
+impl Chain {
+    /// A chain in which everybody is well and nothing is spent.
+    #[must_use]
+    pub fn new(
+        catalog: Arc<Catalog>,
+        providers: impl IntoIterator<Item = Arc<dyn Provider>>,
+        ledgers: Ledgers,
+        settings: ChainSettings,
+        watch: Arc<dyn Watch>,
+    ) -> Self {
+        let health = Health::new(settings.breaker, watch.clone());
+        Self {
+            catalog,
+            providers: by_name(providers),
+            not_set_up: BTreeMap::new(),
+            health,
+            ledgers,
+            settings,
+            watch,
+        }
+    }
+
+    /// The same with another catalog and other providers, for a changed configuration: what is known of the providers that
+    /// stay, and what was spent, stays. Breakers keep their settings.
+    #[must_use]
+    pub fn renewed(
+        &self,
+        catalog: Arc<Catalog>,
+        providers: impl IntoIterator<Item = Arc<dyn Provider>>,
+        ledgers: Ledgers,
+        settings: ChainSettings,
+    ) -> Self {
+        Self {
+            catalog,
+            providers: by_name(providers),
+            not_set_up: BTreeMap::new(),
+            health: self.health.clone(),
+            ledgers,
+            settings,
+            watch: self.watch.clone(),
+        }
+    }
+
+    /// Says of a provider why it cannot be asked, and what to do: it has no key, for instance.
+    #[must_use]
+    pub fn without(mut self, provider: impl Into<String>, what_to_do: impl Into<String>) -> Self {
+        self.not_set_up.insert(provider.into(), what_to_do.into());
+        self
+    }
+
+    /// The models.
+    #[must_use]
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// What was spent.
+    #[must_use]
+    pub fn ledgers(&self) -> &Ledgers {
+        &self.ledgers
+    }
+
+    /// Where a request would go now, without asking anybody.
+    ///
+    /// # Errors
+    /// [`RouteError`]
+    pub fn route(&self, ask: &Ask<'_>) -> Result<(Judgement, Route), RouteError> {
+        let judgement = match ask.complexity {
+            Some(complexity) => Judgement { complexity, points: 0, signs: Vec::new() },
+            None => complexity::judge(ask.request),
+        };
+        let question =
+            Question { task: ask.task, complexity: judgement.complexity, needs: ask.needs(), pins: ask.pins };
+        let now = Instant::now();
+        let route = router::route(&self.catalog, &question, |model| self.standing(model, now))?;
+        Ok((judgement, route))
+    }
+
+    /// Asks one model after the other until one answers. Dropping the future ends it; what was said until then is paid for.
+    ///
+    /// # Errors
+    /// [`Exhausted`], with everything that was tried.
+    pub async fn ask(&self, ask: &Ask<'_>, listener: &mut dyn Listen) -> Result<Answered, Exhausted> {
+        let started = Instant::now();
+        let (judgement, route) = match self.route(ask) {
+            Ok(routed) => routed,
+            Err(error) => self.route_after_rest(ask, error, started).await?,
+        };
+        self.watch.seen(&Event::Routed {
+            session: ask.session,
+            task: ask.task,
+            judgement: &judgement,
+            route: &route,
+        });
+        Run::new(self, ask, listener, started, judgement.complexity).through(&route).await
+    }
+
+    /// If nobody can be asked but for a while that a request can be held for, holds it once.
+    async fn route_after_rest(
+        &self,
+        ask: &Ask<'_>,
+        error: RouteError,
+        started: Instant,
+    ) -> Result<(Judgement, Route), Exhausted> {
+        let longest = self.settings.retry.retry_after_max.min(self.settings.patience);
+        let error = match shortest_rest(&error).filter(|rest| *rest <= longest) {
+            Some(rest) => {
+                tokio::time::sleep(rest).await;
+                match self.route(ask) {
+                    Ok(routed) => return Ok(routed),
+                    Err(error) => error,
+                }
+            }
+            None => error,
+        };
+        let passed_over = match &error {
+            RouteError::NoneFits { passed_over } => passed_over.clone(),
+            _ => Vec::new(),
+        };
+        let total_latency_ms = millis(started.elapsed());
+        Err(Exhausted {
+            why: GaveUp::NoRoute(Box::new(error)),
+            attempts: Vec::new(),
+            passed_over,
+            total_latency_ms,
+        })
+    }
+
+    pub(super) fn provider(&self, name: &str) -> Option<&Arc<dyn Provider>> {
+        self.providers.get(name)
+    }
+
+    pub(super) fn standing(&self, model: &ModelRef, now: Instant) -> Standing {
+        self.not_set_up(&model.provider).unwrap_or_else(|| self.health.standing(model, now))
+    }
+
+    fn not_set_up(&self, provider: &str) -> Option<Standing> {
+        let what = match self.not_set_up.get(provider) {
+            Some(what) => what.clone(),
+            None if self.providers.contains_key(provider) => return None,
+            None => "configure it under models.providers".to_owned(),
+        };
+        Some(Standing::Out(Outage::NotSetUp { what }))
+    }
+
+    /// How a provider is.
+    #[must_use]
+    pub fn provider_state(&self, provider: &str, now: Instant) -> ProviderState {
+        self.not_set_up(provider).unwrap_or_else(|| self.health.provider(provider, now)).into()
+    }
+
+    /// How a model is: as its provider, or resting by itself.
+    #[must_use]
+    pub fn model_state(&self, model: &ModelRef, now: Instant) -> ProviderState {
+        self.standing(model, now).into()
+    }
+
+    /// Probes that are due. The owner runs each in a task of its own; there is no task in here.
+    pub fn due_probes(&self, now: Instant) -> Vec<Probe> {
+        let probe = |provider| self.health.probe(provider, now, self.settings.probe_timeout);
+        self.providers.values().filter_map(probe).collect()
+    }
+
+    /// When to look for due probes again; `None` while nobody is out. To be asked again after each [`Event::Breaker`] and each
+    /// probe.
+    #[must_use]
+    pub fn next_probe(&self) -> Option<Instant> {
+        self.health.next_probe(&self.providers)
+    }
+}
+
+fn by_name(providers: impl IntoIterator<Item = Arc<dyn Provider>>) -> BTreeMap<String, Arc<dyn Provider>> {
+    providers.into_iter().map(|provider| (provider.name().to_owned(), provider)).collect()
+}
+
+/// The shortest time after which somebody has rested who could answer otherwise.
+fn shortest_rest(error: &RouteError) -> Option<Duration> {
+    let rest = |why: &Unfit| match why {
+        Unfit::Out(Outage::RateLimited { retry_in }) => Some(*retry_in),
+        _ => None,
+    };
+    match error {
+        RouteError::PinUnfit { why, .. } => rest(why),
+        RouteError::NoneFits { passed_over } => passed_over.iter().filter_map(|one| rest(&one.why)).min(),
+        RouteError::UnknownPin(_) | RouteError::NoModels => None,
+    }
+}
+
+pub(super) fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,244 @@
+//! How providers are: their breakers, and who rests.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio::time::{Instant, timeout};
+
+use super::event::{Event, Watch};
+use crate::model::{ErrorClass, ProviderError};
+use crate::provider::Provider;
+use crate::route::breaker::{Admitted, Breaker, BreakerSettings, BreakerState, Change, Verdict};
+use crate::route::catalog::ModelRef;
+use crate::route::retry;
+use crate::route::router::{Outage, Standing};
+
+/// A provider as an operator sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum ProviderState {
+    /// It is asked.
+    Ready,
+    /// It failed, and is on its way back: asked last.
+    Recovering,
+    /// It is not asked.
+    Out {
+        /// Why not.
+        #[serde(flatten)]
+        outage: Outage,
+    },
+}
+
+impl From<Standing> for ProviderState {
+    fn from(standing: Standing) -> Self {
+        match standing {
+            Standing::Ready => Self::Ready,
+            Standing::Recovering => Self::Recovering,
+            Standing::Out(outage) => Self::Out { outage },
+        }
+    }
+}
+
+/// Shared by all requests, and kept when the configuration changes.
+pub(super) struct Health {
+    state: Mutex<State>,
+    settings: BreakerSettings,
+    watch: Arc<dyn Watch>,
+}
+
+/// Both are bounded by the catalog: an entry is made by an attempt alone.
+#[derive(Default)]
+struct State {
+    breakers: BTreeMap<String, Breaker>,
+    /// By provider and model; without a model, all of the provider's.
+    rests: BTreeMap<(String, Option<String>), Rest>,
+}
+
+#[derive(Clone, Copy)]
+struct Rest {
+    until: Instant,
+    class: ErrorClass,
+}
+
+impl Health {
+    pub(super) fn new(settings: BreakerSettings, watch: Arc<dyn Watch>) -> Arc<Self> {
+        Arc::new(Self { state: Mutex::default(), settings, watch })
+    }
+
+    fn with<T>(&self, step: impl FnOnce(&mut State) -> T) -> T {
+        // Its steps do not panic; should one, what they leave is still valid.
+        step(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// One step of a provider's breaker. A change is told afterwards, without the lock.
+    fn step<T>(&self, provider: &str, step: impl FnOnce(&mut Breaker) -> (T, Option<Change>)) -> T {
+        let (result, change) = self.with(|state| match state.breakers.get_mut(provider) {
+            Some(breaker) => step(breaker),
+            None => {
+                step(state.breakers.entry(provider.to_owned()).or_insert_with(|| Breaker::new(self.settings)))
+            }
+        });
+        if let Some(change) = change {
+            self.watch.seen(&Event::Breaker { provider, change });
+        }
+        result
+    }
+
+    pub(super) fn standing(&self, model: &ModelRef, now: Instant) -> Standing {
+        self.with(|state| {
+            let ModelRef { provider, name } = model;
+            let of_provider = state.rest(provider, None, now);
+            state.breaker_standing(
+                provider,
+                now,
+                of_provider.or_else(|| state.rest(provider, Some(name), now)),
+            )
+        })
+    }
+
+    pub(super) fn provider(&self, provider: &str, now: Instant) -> Standing {
+        self.with(|state| state.breaker_standing(provider, now, state.rest(provider, None, now)))
+    }
+
+    /// Lets a request in.
+    pub(super) fn admit(self: &Arc<Self>, provider: &str, now: Instant) -> Option<Ticket> {
+        self.step(provider, |breaker| breaker.admit(now)).map(|admitted| self.ticket(provider, admitted))
+    }
+
+    fn ticket(self: &Arc<Self>, provider: &str, admitted: Admitted) -> Ticket {
+        Ticket { health: self.clone(), provider: provider.to_owned(), admitted, verdict: Verdict::Nothing }
+    }
+
+    /// Leaves a model alone for a while, or all of a provider's.
+    pub(super) fn rest(&self, provider: &str, model: Option<&str>, class: ErrorClass, time: Duration) {
+        let until = Instant::now() + time;
+        self.with(|state| {
+            let now = Instant::now();
+            state.rests.retain(|_, rest| rest.until > now);
+            let key = (provider.to_owned(), model.map(str::to_owned));
+            let rest = state.rests.entry(key).or_insert(Rest { until, class });
+            // Two requests may be told different times; what holds for the longer one holds.
+            if rest.until < until {
+                *rest = Rest { until, class };
+            }
+        });
+        self.watch.seen(&Event::Rests { provider, model, class, time });
+    }
+
+    /// When the next probe is due.
+    pub(super) fn next_probe(&self, providers: &BTreeMap<String, Arc<dyn Provider>>) -> Option<Instant> {
+        self.with(|state| {
+            let asked = state.breakers.iter().filter(|(name, _)| providers.contains_key(*name));
+            asked.filter_map(|(_, breaker)| breaker.next_probe()).min()
+        })
+    }
+
+    /// A probe of a provider, if one is due.
+    pub(super) fn probe(
+        self: &Arc<Self>,
+        provider: &Arc<dyn Provider>,
+        now: Instant,
+        timeout: Duration,
+    ) -> Option<Probe> {
+        let name = provider.name();
+        // A provider that never failed has no breaker yet, and needs none.
+        if !self.with(|state| state.breakers.contains_key(name)) {
+            return None;
+        }
+        let admitted = self.step(name, |breaker| breaker.admit_probe(now))?;
+        Some(Probe { ticket: self.ticket(name, admitted), provider: provider.clone(), timeout })
+    }
+}
+
+impl State {
+    fn rest(&self, provider: &str, model: Option<&str>, now: Instant) -> Option<Outage> {
+        if self.rests.is_empty() {
+            return None;
+        }
+        let rest = self.rests.get(&(provider.to_owned(), model.map(str::to_owned)))?;
+        let retry_in = rest.until.saturating_duration_since(now);
+        (!retry_in.is_zero()).then_some(match rest.class {
+            ErrorClass::Billing => Outage::NoCredit { retry_in },
+            _ => Outage::RateLimited { retry_in },
+        })
+    }
+
+    fn breaker_standing(&self, provider: &str, now: Instant, rest: Option<Outage>) -> Standing {
+        if let Some(outage) = rest {
+            return Standing::Out(outage);
+        }
+        match self.breakers.get(provider) {
+            Some(breaker) if breaker.state() != BreakerState::Closed => {
+                let retry_in = breaker.retry_in(now);
+                if retry_in.is_zero() {
+                    Standing::Recovering
+                } else {
+                    Standing::Out(Outage::Failing { retry_in })
+                }
+            }
+            _ => Standing::Ready,
+        }
+    }
+}
+
+/// A request, or a probe, that a breaker let in. Says what it has learned when it is dropped, which is nothing if it was given
+/// up.
+pub(super) struct Ticket {
+    health: Arc<Health>,
+    provider: String,
+    admitted: Admitted,
+    verdict: Verdict,
+}
+
+impl Ticket {
+    /// Let in to see whether the provider is back.
+    pub(super) fn is_trial(&self) -> bool {
+        self.admitted.is_trial()
+    }
+
+    /// It is over.
+    pub(super) fn settle(mut self, verdict: Verdict) {
+        self.verdict = verdict;
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        let (admitted, verdict) = (self.admitted, self.verdict);
+        self.health.step(&self.provider, |breaker| ((), breaker.settle(admitted, verdict, Instant::now())));
+    }
+}
+
+/// A probe that is due. Dropped without being run it says nothing, and another is due soon.
+#[must_use]
+pub struct Probe {
+    ticket: Ticket,
+    provider: Arc<dyn Provider>,
+    timeout: Duration,
+}
+
+impl Probe {
+    /// Whom.
+    #[must_use]
+    pub fn provider(&self) -> &str {
+        &self.ticket.provider
+    }
+
+    /// Asks the provider whether it is well, and tells its breaker. No model is asked, so it costs nothing.
+    pub async fn run(self) {
+        let said = match timeout(self.timeout, self.provider.probe()).await {
+            Ok(said) => said.map_err(|error: ProviderError| error.class),
+            Err(_) => Err(ErrorClass::Timeout),
+        };
+        let verdict = match said {
+            Ok(()) => Verdict::Well,
+            Err(class) if retry::policy(class).counts => Verdict::Failed,
+            Err(_) => Verdict::Nothing,
+        };
+        let failed = said.err();
+        self.ticket.health.watch.seen(&Event::Probed { provider: &self.ticket.provider, failed });
+        self.ticket.settle(verdict);
+    }
+}

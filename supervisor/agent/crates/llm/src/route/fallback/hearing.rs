@@ -1,0 +1,66 @@
+//! Listens to one attempt, and ends it when it says nothing any more.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+
+use super::listen::{Listen, Relay, Signs};
+use crate::model::{Answer, ErrorClass, ProviderError, Request};
+use crate::provider::Provider;
+
+/// An attempt that broke.
+pub(super) struct Broke {
+    pub(super) error: ProviderError,
+    /// It was ended for the others' fault: nothing is to be learned from it.
+    pub(super) out_of_patience: bool,
+}
+
+/// How long an attempt may take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    /// Without a piece.
+    pub(super) silence: Duration,
+    /// The end of all attempts together.
+    pub(super) deadline: Instant,
+    /// From the first one's start to there.
+    pub(super) patience: Duration,
+}
+
+/// Asks a provider for as long as it gives signs of life, and the patience lasts.
+pub(super) async fn hear(
+    provider: &Arc<dyn Provider>,
+    request: &Request,
+    listener: &mut dyn Listen,
+    signs: &Signs,
+    bounds: Bounds,
+) -> Result<Answer, Broke> {
+    let Bounds { silence, deadline, patience } = bounds;
+    let timed_out = |message, out_of_patience| Broke {
+        error: ProviderError {
+            provider: provider.name().to_owned(),
+            class: ErrorClass::Timeout,
+            status: None,
+            message,
+            retry_after: None,
+        },
+        out_of_patience,
+    };
+    let mut relay = Relay { listener, signs };
+    let mut asked = std::pin::pin!(provider.ask(request, &mut relay));
+    loop {
+        let until = (signs.last() + silence).min(deadline);
+        if let Ok(said) = timeout_at(until, &mut asked).await {
+            return said.map_err(|error| Broke { error, out_of_patience: false });
+        }
+        let now = Instant::now();
+        if now >= signs.last() + silence {
+            return Err(timed_out(format!("no sign of an answer for {} s", silence.as_secs()), false));
+        }
+        if now >= deadline {
+            let message =
+                format!("no whole answer when the {} s for all attempts were over", patience.as_secs());
+            return Err(timed_out(message, true));
+        }
+    }
+}

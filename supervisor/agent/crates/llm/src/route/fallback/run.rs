@@ -1,0 +1,316 @@
+//! One request on its way through the candidates.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::attempt::{Answered, Attempt};
+use super::chain::{Ask, Chain, millis};
+use super::event::Event;
+use super::gave_up::{Exhausted, GaveUp};
+use super::hearing::{Bounds, Broke, hear};
+use super::listen::{Heard, Listen, Signs};
+use super::under_way::UnderWay;
+use crate::model::{ErrorClass, ProviderError, Request};
+use crate::provider::Provider;
+use crate::route::breaker::Verdict;
+use crate::route::catalog::{Entry, ModelRef};
+use crate::route::retry::{self, Drawn, Next};
+use crate::route::router::{Candidate, Outage, PassedOver, Route, Standing, Unfit};
+use crate::route::task::Complexity;
+
+/// The most attempts of a request, retries included: four models with all their retries. Whoever has more than that failing has
+/// another problem than the next model would solve. To be changed here.
+pub const MAX_ATTEMPTS: usize = 16;
+
+pub(super) struct Run<'a> {
+    chain: &'a Chain,
+    ask: &'a Ask<'a>,
+    listener: &'a mut dyn Listen,
+    started: Instant,
+    deadline: Instant,
+    complexity: Complexity,
+    /// As it is sent, with the model's name.
+    request: Request,
+    attempts: Vec<Attempt>,
+    passed_over: Vec<PassedOver>,
+    /// Who failed last.
+    last: Option<(ModelRef, ErrorClass)>,
+    /// Providers whose other models are not tried.
+    blamed: Vec<String>,
+    /// Providers whose other models are tried last.
+    doubted: Vec<String>,
+    /// Who can be asked again the soonest, in case nobody else answers.
+    soonest: Option<(Candidate, Instant)>,
+}
+
+enum Step {
+    Answered(Box<Answered>),
+    Next,
+    Stop(GaveUp),
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(
+        chain: &'a Chain,
+        ask: &'a Ask<'a>,
+        listener: &'a mut dyn Listen,
+        started: Instant,
+        complexity: Complexity,
+    ) -> Self {
+        Self {
+            chain,
+            ask,
+            listener,
+            started,
+            deadline: started + chain.settings.patience,
+            complexity,
+            request: ask.request.clone(),
+            attempts: Vec::new(),
+            passed_over: Vec::new(),
+            last: None,
+            blamed: Vec::new(),
+            doubted: Vec::new(),
+            soonest: None,
+        }
+    }
+
+    pub(super) async fn through(mut self, route: &Route) -> Result<Answered, Exhausted> {
+        self.passed_over.clone_from(&route.passed_over);
+        let mut left: VecDeque<&Candidate> = route.candidates.iter().collect();
+        while let Some(candidate) = left.pop_front() {
+            match self.candidate(candidate, !left.is_empty()).await {
+                Step::Answered(answered) => return Ok(*answered),
+                Step::Stop(why) => return Err(self.gave_up(why)),
+                Step::Next => {}
+            }
+            left.retain(|candidate| !self.blamed.contains(&candidate.model.provider));
+            left.make_contiguous().sort_by_key(|candidate| self.doubted.contains(&candidate.model.provider));
+        }
+        // Nobody else is left, and somebody said when to come back: soon enough to wait for.
+        if let Some((candidate, at)) = self.soonest.take()
+            && at < self.deadline
+        {
+            tokio::time::sleep_until(at).await;
+            match self.candidate(&candidate, false).await {
+                Step::Answered(answered) => return Ok(*answered),
+                Step::Stop(why) => return Err(self.gave_up(why)),
+                Step::Next => {}
+            }
+        }
+        Err(self.gave_up(GaveUp::AllFailed))
+    }
+
+    fn gave_up(self, why: GaveUp) -> Exhausted {
+        let Self { attempts, passed_over, .. } = self;
+        Exhausted { why, attempts, passed_over, total_latency_ms: millis(self.started.elapsed()) }
+    }
+
+    /// Asks one candidate, as often as its errors allow, and as there is time if there are others.
+    async fn candidate(&mut self, candidate: &Candidate, others: bool) -> Step {
+        let model = &candidate.model;
+        let chain = self.chain;
+        let now = Instant::now();
+        let (Some(entry), Some(provider)) = (chain.catalog.get(model), chain.provider(&model.provider))
+        else {
+            // The route was made of both a moment ago, and they do not change.
+            return Step::Next;
+        };
+        // Others ask at the same time, and may have found out something since the route was made.
+        let out = match chain.standing(model, now) {
+            Standing::Out(outage) => Some(outage),
+            Standing::Ready | Standing::Recovering => None,
+        };
+        let ticket = if out.is_none() { chain.health.admit(&model.provider, now) } else { None };
+        let Some(ticket) = ticket else {
+            // Without an outage it is recovering, and somebody else is just trying it.
+            let outage = out.unwrap_or(Outage::Failing { retry_in: Duration::ZERO });
+            self.passed_over.push(PassedOver { model: model.clone(), why: Unfit::Out(outage) });
+            return Step::Next;
+        };
+        self.request.model.clone_from(&model.name);
+        let limit = u32::try_from(entry.model.output_limit()).unwrap_or(u32::MAX);
+        self.request.max_output_tokens = self.ask.request.max_output_tokens.map(|most| most.min(limit));
+        let patience = chain.settings.patience;
+        let retried_until = if others { self.started + patience / 2 } else { self.deadline };
+        let mut retries = 0;
+        loop {
+            if self.attempts.len() >= MAX_ATTEMPTS {
+                return Step::Stop(GaveUp::AllFailed);
+            }
+            let error = match self.attempt(candidate, entry, provider).await {
+                Ok(answered) => {
+                    ticket.settle(Verdict::Well);
+                    return Step::Answered(Box::new(answered));
+                }
+                Err(Failed::OverBudget(why)) => return Step::Stop(why),
+                Err(Failed::Provider { error, spoke }) => {
+                    if let Some(why) = self.withdraw(model, &error, spoke) {
+                        ticket.settle(verdict(&error));
+                        return Step::Stop(why);
+                    }
+                    error
+                }
+                Err(Failed::OutOfPatience { error, spoke }) => {
+                    let why = self.withdraw(model, &error, spoke);
+                    return Step::Stop(why.unwrap_or(GaveUp::OutOfPatience { patience }));
+                }
+            };
+            let policy = retry::policy(error.class);
+            // A trial is there to learn whether the provider is back, and has learned it.
+            if policy.retried && retries < self.retries() && !ticket.is_trial() {
+                let wait = chain.settings.retry.wait(retries + 1, error.retry_after, drawn());
+                if let Some(wait) = wait.filter(|wait| Instant::now() + *wait < retried_until) {
+                    retries += 1;
+                    let class = error.class;
+                    chain.watch.seen(&Event::Retry { model, retry: retries, wait, class });
+                    sleep(wait).await;
+                    // Others may have found out meanwhile that it is no use.
+                    if !matches!(chain.standing(model, Instant::now()), Standing::Out(_)) {
+                        continue;
+                    }
+                }
+            }
+            ticket.settle(verdict(&error));
+            return self.after(candidate, error);
+        }
+    }
+
+    /// A candidate has failed for good.
+    fn after(&mut self, candidate: &Candidate, error: ProviderError) -> Step {
+        let ModelRef { provider, name } = &candidate.model;
+        let policy = retry::policy(error.class);
+        let whole = policy.next == Next::OtherProvider;
+        let retry_settings = &self.chain.settings.retry;
+        if let Some(time) = retry_settings.rest(error.class, error.retry_after) {
+            let model = (!whole).then_some(name.as_str());
+            self.chain.health.rest(provider, model, error.class, time);
+        }
+        if let (ErrorClass::RateLimit, Some(after)) = (error.class, error.retry_after)
+            && after <= retry_settings.retry_after_max
+        {
+            let at = Instant::now() + after;
+            if self.soonest.as_ref().is_none_or(|(_, soonest)| at < *soonest) {
+                self.soonest = Some((candidate.clone(), at));
+            }
+        }
+        match policy.next {
+            Next::OtherProvider => self.blamed.push(provider.clone()),
+            Next::OtherProviderFirst => self.doubted.push(provider.clone()),
+            Next::OtherModel | Next::Nobody => {}
+        }
+        let patience = self.chain.settings.patience;
+        match policy.falls_back() {
+            false => Step::Stop(GaveUp::Final(error)),
+            true if Instant::now() >= self.deadline => Step::Stop(GaveUp::OutOfPatience { patience }),
+            true => Step::Next,
+        }
+    }
+
+    fn retries(&self) -> u32 {
+        self.chain.settings.retry.retries.min(retry::MAX_RETRIES)
+    }
+
+    /// Takes back what the attempt said, so many characters; why the chain ends, if that is not possible.
+    fn withdraw(&mut self, model: &ModelRef, error: &ProviderError, spoke: Option<u64>) -> Option<GaveUp> {
+        let chars = spoke?;
+        // One that ends the chain anyway is told as what it is.
+        let ends = !retry::policy(error.class).falls_back();
+        if !ends && !self.listener.can_withdraw() {
+            return Some(GaveUp::CannotWithdraw(error.clone()));
+        }
+        if self.listener.can_withdraw() {
+            self.chain.watch.seen(&Event::Withdrawn { model, chars });
+            self.listener.hear(Heard::Withdrawn { model: model.clone(), class: error.class });
+        }
+        None
+    }
+
+    /// Asks a candidate once.
+    async fn attempt(
+        &mut self,
+        candidate: &Candidate,
+        entry: &Entry,
+        provider: &Arc<dyn Provider>,
+    ) -> Result<Answered, Failed> {
+        let Ask { session, day, input_tokens, .. } = *self.ask;
+        let Candidate { model, estimate, tier, .. } = candidate;
+        let chain = self.chain;
+        let reservation = chain.ledgers.reserve(session, day, *estimate).map_err(|over| {
+            chain.watch.seen(&Event::OverBudget { session, over: &over });
+            Failed::OverBudget(GaveUp::OverBudget(Box::new(over)))
+        })?;
+        if let Some((from, class)) = self.last.as_ref().filter(|(from, _)| from != model) {
+            chain.watch.seen(&Event::FellBack { from, to: candidate, class: *class });
+        }
+        let started = Instant::now();
+        let signs = Signs::new(started);
+        let under_way =
+            UnderWay { chain, session, entry, input_tokens, signs: &signs, reservation: Some(reservation) };
+        let bounds = Bounds {
+            silence: chain.settings.silence,
+            deadline: self.deadline,
+            patience: chain.settings.patience,
+        };
+        let said = hear(provider, &self.request, &mut *self.listener, &signs, bounds).await;
+        let latency_ms = millis(started.elapsed());
+        let (charge, attempt) = match &said {
+            Ok(answer) => {
+                let charge = under_way.charge_for(answer);
+                (charge, Attempt::answered(model, latency_ms, charge.cost))
+            }
+            Err(Broke { error, .. }) => {
+                let charge = under_way.charge_for_nothing();
+                (charge, Attempt::failed(model, error, latency_ms, charge.cost))
+            }
+        };
+        under_way.over(&charge, said.is_ok());
+        chain.watch.seen(&Event::Attempt { session, attempt: &attempt });
+        self.attempts.push(attempt);
+        match said {
+            Ok(answer) => Ok(Answered {
+                answer,
+                model: model.clone(),
+                tier: *tier,
+                complexity: self.complexity,
+                attempts: std::mem::take(&mut self.attempts),
+                total_latency_ms: millis(self.started.elapsed()),
+                estimate: *estimate,
+                charge,
+            }),
+            Err(Broke { error, out_of_patience }) => {
+                self.last = Some((model.clone(), error.class));
+                let spoke = signs.any().then(|| signs.chars());
+                Err(match out_of_patience {
+                    true => Failed::OutOfPatience { error, spoke },
+                    false => Failed::Provider { error, spoke },
+                })
+            }
+        }
+    }
+}
+
+fn verdict(error: &ProviderError) -> Verdict {
+    if retry::policy(error.class).counts { Verdict::Failed } else { Verdict::Nothing }
+}
+
+/// Why an attempt gave no answer.
+enum Failed {
+    OverBudget(GaveUp),
+    OutOfPatience {
+        error: ProviderError,
+        spoke: Option<u64>,
+    },
+    /// With the characters that it had said, if it had begun.
+    Provider {
+        error: ProviderError,
+        spoke: Option<u64>,
+    },
+}
+
+/// Chance for the jitter. Without any, the middle will do.
+fn drawn() -> Drawn {
+    Drawn(getrandom::u32().unwrap_or(u32::MAX / 2))
+}

@@ -1,0 +1,10 @@
+//! The clock is paused: waits take no time, and what was waited can be told to the millisecond.
+
+mod costs;
+mod faults;
+mod giving_up;
+mod health;
+mod heard;
+mod provider;
+mod random;
+mod setting;

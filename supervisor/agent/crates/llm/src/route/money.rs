@@ -1,0 +1,265 @@
+//! Money and prices, exact.
+//!
+//! The unit is the picodollar, a millionth of a millionth of a dollar: a price of so many dollars a million tokens with at most
+//! six decimals is then a whole number for each token, so that nothing is ever divided, rounded or lost in a sum. Numbers with
+//! a point exist at the edges alone, and are read by their decimal digits.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::iter::Sum;
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// Picodollars of a dollar.
+const DOLLAR: u128 = 1_000_000_000_000;
+
+/// Decimals of a dollar that a picodollar has.
+const MONEY_DECIMALS: usize = 12;
+
+/// Decimals of a price: with six of them a token's price is whole in picodollars. The cheapest models on the market have four.
+const PRICE_DECIMALS: usize = 6;
+
+/// The most dollars that can be written: whoever writes more has slipped a unit.
+const MAX_DOLLARS: u128 = 1_000_000;
+
+/// The schema format of a [`Money`] and a [`Price`], by which a config's checks know one.
+pub const DOLLARS_FORMAT: &str = "dollars";
+
+/// An amount of US dollars, never below zero. Written as a decimal number of dollars, `0.00045`.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Money(u128);
+
+/// What a million tokens cost in US dollars, with at most six decimals: `0.15`.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Price {
+    /// Fits: the most that can be written is a million dollars a million tokens, a dollar a token.
+    picodollars_a_token: u64,
+}
+
+/// Why a text is no amount.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadMoney {
+    /// It is no decimal number.
+    #[error("{shown:?} is no amount of dollars: write it like 2, 0.15 or 0.0375, without a sign or a unit")]
+    Malformed {
+        /// The text, cut to a bounded length.
+        shown: String,
+    },
+    /// It has too many decimals.
+    #[error("{shown:?} has more than {decimals} decimals")]
+    TooFine {
+        /// The text, cut to a bounded length.
+        shown: String,
+        /// As many as there can be.
+        decimals: usize,
+    },
+    /// It is above a million dollars.
+    #[error("{shown:?} is more than a million dollars")]
+    TooMuch {
+        /// The text, cut to a bounded length.
+        shown: String,
+    },
+}
+
+impl Money {
+    /// Nothing.
+    pub const ZERO: Self = Self(0);
+
+    /// So many picodollars (10⁻¹² dollars).
+    #[must_use]
+    pub const fn from_picodollars(picodollars: u128) -> Self {
+        Self(picodollars)
+    }
+
+    /// In picodollars (10⁻¹² dollars).
+    #[must_use]
+    pub const fn picodollars(self) -> u128 {
+        self.0
+    }
+
+    /// Both together. Stays at the largest amount (10²⁶ dollars) instead of wrapping.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+
+    /// What is left of it without the other: nothing if that is more.
+    #[must_use]
+    pub const fn less(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+impl Sum for Money {
+    fn sum<I: Iterator<Item = Self>>(amounts: I) -> Self {
+        amounts.fold(Self::ZERO, Self::plus)
+    }
+}
+
+impl Price {
+    /// Nothing.
+    pub const FREE: Self = Self { picodollars_a_token: 0 };
+
+    /// What so many tokens cost.
+    #[must_use]
+    pub fn of(self, tokens: u64) -> Money {
+        Money(u128::from(self.picodollars_a_token) * u128::from(tokens))
+    }
+
+    fn a_million_tokens(self) -> Money {
+        self.of(1_000_000)
+    }
+}
+
+/// Dollars with two decimals at least, and no more than are needed: `2.00`, `0.00045`.
+impl fmt::Display for Money {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = format!("{:012}", self.0 % DOLLAR);
+        let kept = parts.trim_end_matches('0').len().max(2);
+        write!(f, "{}.{}", self.0 / DOLLAR, &parts[..kept])
+    }
+}
+
+impl fmt::Debug for Money {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "${self}")
+    }
+}
+
+impl fmt::Display for Price {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.a_million_tokens().fmt(f)
+    }
+}
+
+impl fmt::Debug for Price {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "${self}/M")
+    }
+}
+
+impl FromStr for Money {
+    type Err = BadMoney;
+    fn from_str(text: &str) -> Result<Self, BadMoney> {
+        decimal(text, MONEY_DECIMALS).map(Self)
+    }
+}
+
+impl FromStr for Price {
+    type Err = BadMoney;
+    fn from_str(text: &str) -> Result<Self, BadMoney> {
+        let a_million_tokens = decimal(text, PRICE_DECIMALS)?;
+        let picodollars_a_token = u64::try_from(a_million_tokens / 1_000_000)
+            .map_err(|_| BadMoney::TooMuch { shown: cut(text) })?;
+        Ok(Self { picodollars_a_token })
+    }
+}
+
+/// Picodollars of a decimal number of dollars.
+fn decimal(text: &str, decimals: usize) -> Result<u128, BadMoney> {
+    let malformed = || BadMoney::Malformed { shown: cut(text) };
+    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(whole) || !digits(part) {
+        return Err(malformed());
+    }
+    let part = part.trim_end_matches('0');
+    if part.len() > decimals {
+        return Err(BadMoney::TooFine { shown: cut(text), decimals });
+    }
+    let too_much = || BadMoney::TooMuch { shown: cut(text) };
+    let whole: u128 = whole.parse().map_err(|_| too_much())?;
+    let part: u128 = format!("{part:0<MONEY_DECIMALS$}").parse().map_err(|_| malformed())?;
+    if whole > MAX_DOLLARS || (whole == MAX_DOLLARS && part > 0) {
+        return Err(too_much());
+    }
+    Ok(whole * DOLLAR + part)
+}
+
+/// So much of a text is repeated in an error.
+const MAX_SHOWN_CHARS: usize = 40;
+
+fn cut(text: &str) -> String {
+    text.chars().take(MAX_SHOWN_CHARS).collect()
+}
+
+/// Reads what YAML and JSON make of a written number.
+struct Amount<T>(std::marker::PhantomData<T>);
+
+impl<T: FromStr<Err = BadMoney>> de::Visitor<'_> for Amount<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an amount of dollars such as 2, 0.15 or \"0.0375\"")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(E::custom)
+    }
+
+    fn visit_u64<E: de::Error>(self, dollars: u64) -> Result<T, E> {
+        self.visit_str(&dollars.to_string())
+    }
+
+    fn visit_i64<E: de::Error>(self, dollars: i64) -> Result<T, E> {
+        self.visit_str(&dollars.to_string())
+    }
+
+    /// The shortest digits that mean this number are the ones that somebody wrote, up to fifteen of them.
+    fn visit_f64<E: de::Error>(self, dollars: f64) -> Result<T, E> {
+        self.visit_str(&dollars.to_string())
+    }
+}
+
+impl<'de> Deserialize<'de> for Money {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(Amount(std::marker::PhantomData))
+    }
+}
+
+impl<'de> Deserialize<'de> for Price {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(Amount(std::marker::PhantomData))
+    }
+}
+
+/// A string, since JSON's readers make a float of a number.
+impl Serialize for Money {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl Serialize for Price {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+fn schema(description: &str) -> Schema {
+    json_schema!({ "type": ["number", "string"], "format": DOLLARS_FORMAT, "minimum": 0, "description": description })
+}
+
+impl JsonSchema for Money {
+    fn schema_name() -> Cow<'static, str> {
+        "Money".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schema("US dollars.")
+    }
+}
+
+impl JsonSchema for Price {
+    fn schema_name() -> Cow<'static, str> {
+        "Price".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schema("US dollars for a million tokens, with at most six decimals.")
+    }
+}
+
+#[cfg(test)]
+#[path = "money_tests.rs"]
+mod tests;

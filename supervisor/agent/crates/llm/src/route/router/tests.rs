@@ -1,0 +1,244 @@
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::route::catalog::CatalogKeys;
+
+fn catalog(yaml: &str) -> Catalog {
+    let keys: CatalogKeys = serde_saphyr::from_str(yaml).expect("the keys of a catalog");
+    let providers: BTreeSet<String> = ["a", "b", "c"].map(str::to_owned).into();
+    Catalog::new(&keys, &providers).expect("a good catalog")
+}
+
+const MODELS: &str = "
+a/small: { alias: little, tier: cheap, context_window: 16000, tools: true, cost: { input: 0.15, output: 0.60 } }
+a/blind: { tier: cheap, context_window: 128000, cost: { input: 0.10, output: 0.40 } }
+b/small: { tier: cheap, context_window: 128000, tools: true, vision: true, cost: { input: 0.25, output: 1 } }
+b/mid: { tier: mid, context_window: 200000, tools: true, vision: true, cost: { input: 0.80, output: 4 } }
+c/mid: { tier: mid, context_window: 200000, tools: true, cost: { input: 0.80, output: 4 }, weight: 101 }
+a/mid: { tier: mid, context_window: 200000, tools: true, cost: { input: 0.80, output: 4 } }
+c/best: { tier: premium, context_window: 200000, tools: true, cost: { input: 3, output: 15 } }
+";
+
+fn needs(tools: bool) -> Needs {
+    Needs { tools, vision: false, input_tokens: 1000, output_tokens: 500 }
+}
+
+fn question(task: Task, complexity: Complexity, needs: Needs, pins: &Pins) -> Question<'_> {
+    Question { task, complexity, needs, pins }
+}
+
+fn all_ready(_: &ModelRef) -> Standing {
+    Standing::Ready
+}
+
+fn names(route: &Route) -> Vec<String> {
+    route.candidates.iter().map(|candidate| candidate.model.to_string()).collect()
+}
+
+#[test]
+fn the_cheapest_that_can_do_it_comes_first_and_other_tiers_follow() {
+    let (catalog, none) = (catalog(MODELS), Pins::default());
+    let route_to = |task, complexity, needs| {
+        route(&catalog, &question(task, complexity, needs, &none), all_ready).expect("a route")
+    };
+    let chat = route_to(Task::Chat, Complexity::Simple, needs(false));
+    assert_eq!(names(&chat), ["a/blind", "a/small", "b/small", "c/mid", "a/mid", "b/mid", "c/best"]);
+    let whys: Vec<Why> = chat.candidates.iter().map(|candidate| candidate.why).collect();
+    assert_eq!(whys[..4], [Why::Cheapest, Why::InTier, Why::InTier, Why::OtherTier]);
+    assert_eq!(chat.candidates[0].estimate.to_string(), "0.0003");
+
+    let with_tools = route_to(Task::Chat, Complexity::Simple, needs(true));
+    assert_eq!(names(&with_tools)[0], "a/small");
+    assert_eq!(
+        with_tools.passed_over,
+        [PassedOver { model: "a/blind".parse().expect("a model"), why: Unfit::NoTools }]
+    );
+
+    // Up before down, and by weight and then by name where the cost is the same.
+    let loops = route_to(Task::Orchestration, Complexity::Moderate, needs(true));
+    assert_eq!(names(&loops), ["c/mid", "a/mid", "b/mid", "c/best", "a/small", "b/small"]);
+    let thought = route_to(Task::Reasoning, Complexity::Simple, needs(true));
+    assert_eq!(names(&thought), ["c/best", "c/mid", "a/mid", "b/mid", "a/small", "b/small"]);
+    assert_eq!(thought.wanted, Tier::Premium);
+
+    // The cheapest is the cheapest for this request: a/small has no room for it.
+    let long = Needs { tools: true, vision: false, input_tokens: 20_000, output_tokens: 500 };
+    let subagent = route_to(Task::Subagent, Complexity::Complex, long);
+    assert_eq!((subagent.wanted, names(&subagent)[0].as_str()), (Tier::Cheap, "b/small"));
+    let pictures = Needs { vision: true, ..needs(false) };
+    assert_eq!(names(&route_to(Task::Chat, Complexity::Simple, pictures)), ["b/small", "b/mid"]);
+}
+
+#[test]
+fn the_cheapest_is_found_by_what_is_asked_not_by_one_price() {
+    let catalog = catalog(
+        "
+a/reads-cheaply: { tier: cheap, context_window: 100000, cost: { input: 0.1, output: 10 } }
+b/writes-cheaply: { tier: cheap, context_window: 100000, cost: { input: 1, output: 1 } }
+",
+    );
+    let first = |input_tokens, output_tokens| {
+        let needs = Needs { input_tokens, output_tokens, ..Needs::default() };
+        let pins = Pins::default();
+        let route = route(&catalog, &question(Task::Chat, Complexity::Simple, needs, &pins), all_ready);
+        names(&route.expect("a route"))[0].clone()
+    };
+    assert_eq!(first(50_000, 100), "a/reads-cheaply");
+    assert_eq!(first(1000, 1000), "b/writes-cheaply");
+}
+
+#[test]
+fn a_pin_is_the_only_candidate_and_the_requests_is_stronger() {
+    let catalog = catalog(MODELS);
+    let pins = |request: Option<&str>, session: Option<&str>| Pins {
+        request: request.map(str::to_owned),
+        session: session.map(str::to_owned),
+    };
+    let route_to = |pins: &Pins, needs| {
+        route(&catalog, &question(Task::Chat, Complexity::Simple, needs, pins), all_ready)
+    };
+    let session = route_to(&pins(None, Some("c/best")), needs(true)).expect("a route");
+    assert_eq!(
+        (names(&session), session.candidates[0].why),
+        (vec!["c/best".to_owned()], Why::PinnedBySession)
+    );
+    let both = route_to(&pins(Some("little"), Some("c/best")), needs(true)).expect("a route");
+    assert_eq!((names(&both), both.candidates[0].why), (vec!["a/small".to_owned()], Why::PinnedByRequest));
+
+    let error = route_to(&pins(Some("c/bets"), None), needs(true)).expect_err("a slip");
+    assert!(error.to_string().contains("the nearest are c/best"), "{error}");
+    let error = route_to(&pins(Some("blind"), None), needs(true)).expect_err("it calls no tools");
+    let expected = "a/blind was asked for and cannot call tools: choose another model, or none, so that one is chosen for you";
+    assert_eq!(error.to_string(), expected);
+    // Of the same name at two providers neither is meant.
+    let error = route_to(&pins(None, Some("mid")), needs(true)).expect_err("ambiguous");
+    assert!(error.to_string().contains("a/mid, b/mid, c/mid"), "{error}");
+}
+
+#[test]
+fn what_is_out_is_left_out_and_what_recovers_comes_last() {
+    let (catalog, none) = (catalog(MODELS), Pins::default());
+    let failing = || Standing::Out(Outage::Failing { retry_in: Duration::from_millis(41_500) });
+    let standing = |model: &ModelRef| match model.provider.as_str() {
+        "a" => failing(),
+        "c" => Standing::Recovering,
+        _ => Standing::Ready,
+    };
+    let question = question(Task::Orchestration, Complexity::Simple, needs(true), &none);
+    let routed = route(&catalog, &question, standing).expect("a route");
+    assert_eq!(names(&routed), ["b/mid", "b/small", "c/mid", "c/best"]);
+    assert_eq!(routed.candidates[2].why, Why::Recovering);
+
+    let error = route(&catalog, &question, |_| failing()).expect_err("all are out");
+    let text = error.to_string();
+    assert!(
+        text.starts_with("no model can answer this: a/blind cannot call tools; a/mid failed again and again"),
+        "{text}"
+    );
+    assert!(text.contains("left alone for 42 s") && text.ends_with("; and 2 more"), "{text}");
+    let error = route(&Catalog::default(), &question, all_ready).expect_err("nothing is configured");
+    assert_eq!(error.to_string(), "no model is configured: list one under models.catalog");
+}
+
+#[test]
+fn a_question_that_fills_the_window_is_refused() {
+    let (catalog, none) =
+        (catalog("a/x: { tier: cheap, context_window: 1000, free: true }"), Pins::default());
+    let fits = |input_tokens, output_tokens| {
+        let needs = Needs { input_tokens, output_tokens, ..Needs::default() };
+        route(&catalog, &question(Task::Chat, Complexity::Simple, needs, &none), all_ready).is_ok()
+    };
+    assert!(fits(500, 500));
+    assert!(!fits(501, 500));
+    assert!(!fits(1000, 0));
+    assert!(!fits(u64::MAX, u64::MAX));
+}
+
+#[test]
+fn no_longer_answer_is_expected_than_a_model_can_give() {
+    let terse = "a/terse: { tier: cheap, context_window: 1000, max_output_tokens: 100, free: true }";
+    let (catalog, none) = (catalog(terse), Pins::default());
+    let needs = Needs { input_tokens: 900, output_tokens: 500, ..Needs::default() };
+    assert!(route(&catalog, &question(Task::Chat, Complexity::Simple, needs, &none), all_ready).is_ok());
+}
+
+fn a_model() -> impl Strategy<Value = (String, crate::route::catalog::Model)> {
+    use crate::route::catalog::{Cost, Model};
+    let tier = prop_oneof![Just(Tier::Cheap), Just(Tier::Mid), Just(Tier::Premium)];
+    let price = || (0_u32..50).prop_map(|dollars| dollars.to_string().parse().expect("a price"));
+    (0_usize..3, 0_u32..8, tier, 1_u64..5000, any::<bool>(), any::<bool>(), price(), price(), 1_u32..4)
+        .prop_map(|(provider, name, tier, context_window, tools, vision, input, output, weight)| {
+            let cost = Some(Cost { input, cached_input: None, output });
+            let model = Model {
+                alias: None,
+                tier,
+                context_window,
+                max_output_tokens: None,
+                tools,
+                vision,
+                cost,
+                free: false,
+                weight,
+            };
+            (format!("{}/{name}", ["a", "b", "c"][provider]), model)
+        })
+}
+
+proptest! {
+    /// No candidate is incapable, out of service or not the one that was pinned; all others are accounted for, in the order
+    /// of the rules; and the same question gets the same route.
+    #[test]
+    fn a_route_keeps_its_promises(
+        list in prop::collection::vec(a_model(), 0..12),
+        tools: bool, vision: bool, input_tokens in 0_u64..6000, output_tokens in 0_u64..2000,
+        standings in prop::collection::vec(0_u8..3, 3), task in 0_usize..5, complexity in 0_usize..3,
+        pin in prop::option::of(0_usize..12),
+    ) {
+        let keys = CatalogKeys(list.into_iter().collect());
+        let providers: BTreeSet<String> = ["a", "b", "c"].map(str::to_owned).into();
+        let catalog = Catalog::new(&keys, &providers).expect("they are good ones");
+        let standing = |model: &ModelRef| {
+            let index = ["a", "b", "c"].iter().position(|name| *name == model.provider).expect("one of them");
+            match standings[index] {
+                0 => Standing::Ready,
+                1 => Standing::Recovering,
+                _ => Standing::Out(Outage::NoCredit { retry_in: Duration::from_secs(1) }),
+            }
+        };
+        let pinned = pin.and_then(|index| catalog.entries().get(index)).map(|entry| entry.id.to_string());
+        let pins = Pins { request: pinned.clone(), session: None };
+        let needs = Needs { tools, vision, input_tokens, output_tokens };
+        let asked = question(Task::ALL[task], Complexity::ALL[complexity], needs, &pins);
+        let capable = |entry: &Entry| {
+            (!tools || entry.model.tools) && (!vision || entry.model.vision)
+                && input_tokens + output_tokens.min(entry.model.context_window) <= entry.model.context_window
+                && input_tokens < entry.model.context_window
+                && !matches!(standing(&entry.id), Standing::Out(_))
+        };
+        let routed = route(&catalog, &asked, standing);
+        prop_assert_eq!(&routed, &route(&catalog, &asked, standing));
+        let any = catalog.entries().iter().any(|entry| {
+            capable(entry) && pinned.as_ref().is_none_or(|pin| *pin == entry.id.to_string())
+        });
+        prop_assert_eq!(routed.is_ok(), any);
+        let Ok(routed) = routed else { return Ok(()) };
+        for candidate in &routed.candidates {
+            let entry = catalog.get(&candidate.model).expect("it is of the catalog");
+            prop_assert!(capable(entry));
+            prop_assert!(pinned.as_ref().is_none_or(|pin| *pin == candidate.model.to_string()));
+        }
+        if pinned.is_some() {
+            prop_assert_eq!(routed.candidates.len(), 1);
+            return Ok(());
+        }
+        prop_assert_eq!(routed.candidates.len() + routed.passed_over.len(), catalog.entries().len());
+        let ladder = routed.wanted.ladder();
+        let order: Vec<(bool, usize, Money)> = routed.candidates.iter().map(|one| {
+            let rung = ladder.iter().position(|tier| *tier == one.tier).expect("all tiers are on it");
+            (one.why == Why::Recovering, rung, one.estimate)
+        }).collect();
+        prop_assert!(order.is_sorted());
+    }
+}

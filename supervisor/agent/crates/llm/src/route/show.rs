@@ -1,0 +1,82 @@
+//! What there is, as data: the rows of `talon model list`.
+
+use serde::Serialize;
+use tokio::time::Instant;
+
+use super::catalog::ModelRef;
+use super::cost::estimate;
+use super::fallback::{Chain, ProviderState};
+use super::money::{Money, Price};
+use super::router::Needs;
+use super::task::{Task, Tier};
+
+/// A typical turn, by which models are compared: what the founding documents give to the context of a call, 6,000 tokens, and
+/// an ordinary answer.
+pub const TYPICAL_TURN: Needs = Needs {
+    tools: false,
+    vision: false,
+    input_tokens: 6000,
+    output_tokens: Task::Chat.expected_output_tokens(),
+};
+
+/// One model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Row {
+    /// Its provider and name.
+    pub model: ModelRef,
+    /// What it may be called for short.
+    pub alias: Option<String>,
+    /// Its tier.
+    pub tier: Tier,
+    /// Tokens of question and answer together.
+    pub context_window: u64,
+    /// Tokens of an answer.
+    pub max_output_tokens: Option<u32>,
+    /// It calls tools.
+    pub tools: bool,
+    /// It looks at pictures.
+    pub vision: bool,
+    /// It costs nothing.
+    pub free: bool,
+    /// Dollars for a million tokens in.
+    pub input: Price,
+    /// Of those from the provider's cache.
+    pub cached_input: Price,
+    /// Dollars for a million tokens out.
+    pub output: Price,
+    /// What [`TYPICAL_TURN`] costs.
+    pub typical_turn: Money,
+    /// Of several that cost the same, the heaviest is asked first.
+    pub weight: u32,
+    /// Whether it can be asked now.
+    pub provider: ProviderState,
+}
+
+/// All models: tier by tier, within one as the router takes them if all can do what is asked.
+#[must_use]
+pub fn rows(chain: &Chain, now: Instant) -> Vec<Row> {
+    let mut rows: Vec<Row> = chain.catalog().entries().iter().map(|entry| row(chain, entry, now)).collect();
+    rows.sort_by_key(|row| (row.tier, row.typical_turn, u32::MAX - row.weight));
+    rows
+}
+
+fn row(chain: &Chain, entry: &super::catalog::Entry, now: Instant) -> Row {
+    let model = &entry.model;
+    let prices = model.prices();
+    Row {
+        model: entry.id.clone(),
+        alias: model.alias.clone(),
+        tier: model.tier,
+        context_window: model.context_window,
+        max_output_tokens: model.max_output_tokens,
+        tools: model.tools,
+        vision: model.vision,
+        free: prices == super::catalog::Cost::default(),
+        input: prices.input,
+        cached_input: prices.cached_input.unwrap_or(prices.input),
+        output: prices.output,
+        typical_turn: estimate(model, TYPICAL_TURN).cost,
+        weight: model.weight,
+        provider: chain.model_state(&entry.id, now),
+    }
+}

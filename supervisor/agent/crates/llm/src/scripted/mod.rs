@@ -1,0 +1,190 @@
+//! Prepared answers from a file: for the demonstration, for tests, and for trying a configuration out. No model is asked, and
+//! every answer's model says so.
+
+mod file;
+mod matching;
+mod play;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use async_trait::async_trait;
+use tokio::sync::watch;
+
+use crate::config::Timeouts;
+use crate::model::{Answer, ErrorClass, ProviderError, Request};
+use crate::provider::{Hear, Provider};
+use crate::remote::{Assembly, Failure, Quote};
+use matching::{Pattern, Place};
+
+pub use file::{Call, Fault, Prepared, Script, When};
+
+/// The largest file with answers. 1 MiB: far more than anybody writes by hand.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+/// The answers if there is no file.
+const BUILT_IN: &str = include_str!("default.yaml");
+/// What the model of every answer starts with.
+const MODEL: &str = "scripted";
+
+/// A provider that plays a script.
+pub struct Scripted {
+    name: String,
+    /// Where the answers come from, for messages.
+    source: String,
+    timeouts: Timeouts,
+    model: String,
+    answers: Vec<Ready>,
+    probes: Vec<Fault>,
+    probed: AtomicU32,
+    told: Mutex<BTreeMap<String, watch::Sender<bool>>>,
+}
+
+/// An answer that can be played.
+struct Ready {
+    pattern: Pattern,
+    prepared: Prepared,
+    played: AtomicU32,
+}
+
+/// Why there is no script.
+#[derive(Debug, thiserror::Error)]
+pub enum BadScript {
+    /// The file cannot be read.
+    #[error("the file with the answers, {path}, cannot be read ({source})", path = path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It is no regular file, or too large.
+    #[error("{path} is no file with answers: it is a directory or a pipe, or has more than {MAX_FILE_BYTES} bytes", path = .0.display())]
+    NoFile(PathBuf),
+    /// It says what cannot be played.
+    #[error("the answers in {place} cannot be played: {reason}")]
+    Unreadable {
+        /// Which.
+        place: String,
+        /// Why, and where.
+        reason: String,
+    },
+}
+
+impl Scripted {
+    /// Reads a script from a file, YAML or JSON, or takes the one that is built in.
+    ///
+    /// # Errors
+    /// [`BadScript`]
+    pub fn load(name: &str, file: Option<&Path>, timeouts: Timeouts) -> Result<Self, BadScript> {
+        let Some(path) = file else {
+            return Self::parse(name, "the built-in script", BUILT_IN, timeouts);
+        };
+        let failed = |source| BadScript::File { path: path.to_owned(), source };
+        let found = std::fs::metadata(path).map_err(failed)?;
+        // A pipe would hang when it is read.
+        if !found.is_file() || found.len() > MAX_FILE_BYTES {
+            return Err(BadScript::NoFile(path.to_owned()));
+        }
+        let text = std::fs::read_to_string(path).map_err(failed)?;
+        Self::parse(name, &path.display().to_string(), &text, timeouts)
+    }
+
+    /// Reads a script from a text.
+    ///
+    /// # Errors
+    /// [`BadScript`]
+    pub fn parse(name: &str, place: &str, text: &str, timeouts: Timeouts) -> Result<Self, BadScript> {
+        let script: Script = serde_saphyr::from_str(text)
+            .map_err(|error| BadScript::Unreadable { place: place.to_owned(), reason: error.to_string() })?;
+        Self::new(name, place, script, timeouts)
+    }
+
+    /// A provider that plays a script.
+    ///
+    /// # Errors
+    /// [`BadScript`] if a pattern is none.
+    pub fn new(name: &str, place: &str, script: Script, timeouts: Timeouts) -> Result<Self, BadScript> {
+        let ready = |(index, prepared): (usize, Prepared)| {
+            let pattern = Pattern::new(&prepared.when).map_err(|error| BadScript::Unreadable {
+                place: place.to_owned(),
+                reason: format!("answer {}: {error}", index + 1),
+            })?;
+            Ok(Ready { pattern, prepared, played: AtomicU32::new(0) })
+        };
+        Ok(Self {
+            name: name.to_owned(),
+            source: place.to_owned(),
+            timeouts,
+            model: script.model.map_or_else(|| MODEL.to_owned(), |model| format!("{MODEL}:{model}")),
+            answers: script.answers.into_iter().enumerate().map(ready).collect::<Result<_, _>>()?,
+            probes: script.probes,
+            probed: AtomicU32::new(0),
+            told: Mutex::default(),
+        })
+    }
+
+    /// Lets every answer go on that waits for `name`, now and later.
+    pub fn tell(&self, name: &str) {
+        self.gate(name).send_replace(true);
+    }
+
+    /// What answers that wait for `name` listen to.
+    fn gate(&self, name: &str) -> watch::Sender<bool> {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.entry(name.to_owned()).or_insert_with(|| watch::channel(false).0).clone()
+    }
+
+    /// The first answer that fits and is not used up.
+    fn choose(&self, place: &Place<'_>) -> Option<&Prepared> {
+        let free = |ready: &&Ready| {
+            let Some(times) = ready.prepared.times else { return true };
+            let more = |played| (played < times).then_some(played + 1);
+            ready.played.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+        };
+        self.answers.iter().filter(|ready| ready.pattern.fits(place)).find(free).map(|ready| &ready.prepared)
+    }
+
+    fn error(&self, failure: Failure) -> ProviderError {
+        failure.named(&self.name, &[])
+    }
+}
+
+#[async_trait]
+impl Provider for Scripted {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn ask(&self, request: &Request, heard: &mut dyn Hear) -> Result<Answer, ProviderError> {
+        let place = Place::of(request);
+        let Some(prepared) = self.choose(&place) else {
+            let message = format!(
+                "no answer in {} fits turn {}, step {}, after {}: add one, or configure a provider with a model",
+                self.source,
+                place.turn,
+                place.step,
+                Quote(place.user)
+            );
+            return Err(self.error(Failure::new(ErrorClass::Request, message)));
+        };
+        let mut assembly = Assembly::new(request, heard);
+        assembly.model(&self.model);
+        play::play(self, prepared, request, &place, &mut assembly)
+            .await
+            .map_err(|failure| self.error(failure))?;
+        assembly.finish().map_err(|failure| self.error(failure))
+    }
+
+    async fn probe(&self) -> Result<(), ProviderError> {
+        let turn = self.probed.fetch_add(1, Ordering::Relaxed) as usize;
+        match self.probes.get(turn) {
+            Some(fault) => Err(self.error(fault.failure())),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Plays an answer as a provider would send it: in pieces, late, or only in part.
+
+use std::future::pending;
+
+use serde_json::{Map, Value};
+use tokio::net::unix::pipe;
+use tokio::time::{Instant, timeout_at};
+
+use super::matching::Place;
+use super::{Prepared, Scripted};
+use crate::model::{ErrorClass, Finish, Message, Request, Usage};
+use crate::remote::{Assembly, Clock, Failure, Fragment};
+
+/// The characters of a piece if the script does not say.
+const PIECE_CHARS: usize = 12;
+/// How much of a question or result is put into an answer. 2,000 characters: more would be no answer.
+const MAX_INSERTED_CHARS: usize = 2000;
+/// What a token has in characters, roughly and for English.
+const CHARS_PER_TOKEN: usize = 4;
+
+pub(super) async fn play(
+    scripted: &Scripted,
+    prepared: &Prepared,
+    request: &Request,
+    place: &Place<'_>,
+    assembly: &mut Assembly<'_>,
+) -> Result<(), Failure> {
+    let clock = Clock::new(&scripted.timeouts, Instant::now() + scripted.timeouts.total.get());
+    within(&clock, false, wait(scripted, prepared)).await??;
+    let piece = prepared.piece_chars.unwrap_or(PIECE_CHARS).max(1);
+    for part in pieces(&filled(&prepared.think, place), piece) {
+        assembly.think(&part)?;
+        // Whoever listens gets a turn between two pieces, and may drop the answer there.
+        tokio::task::yield_now().await;
+    }
+    let said = filled(&prepared.say, place);
+    for part in pieces(&said, piece) {
+        assembly.say(&part)?;
+        tokio::task::yield_now().await;
+    }
+    let mut written = prepared.think.chars().count() + said.chars().count();
+    for call in &prepared.call {
+        let arguments = match &call.raw {
+            Some(raw) => raw.clone(),
+            None => Value::Object(filled_object(&call.arguments, place)).to_string(),
+        };
+        written += call.tool.chars().count() + arguments.chars().count();
+        let index = Some(assembly.call_count());
+        assembly.call(Fragment { index, id: "", name: &call.tool, arguments: &arguments })?;
+        tokio::task::yield_now().await;
+    }
+    if prepared.hang {
+        within(&clock, assembly.has_spoken(), pending::<()>()).await?;
+    }
+    if let Some(fault) = &prepared.fault {
+        return Err(fault.failure());
+    }
+    assembly.used(prepared.usage.unwrap_or_else(|| Usage {
+        input_tokens: tokens(asked(request)),
+        output_tokens: tokens(written),
+        thinking_tokens: tokens(prepared.think.chars().count()),
+        ..Usage::default()
+    }));
+    assembly.stop(prepared.finish.unwrap_or(Finish::Stop));
+    Ok(())
+}
+
+/// Waits no longer than a real provider would be waited for.
+async fn within<T>(clock: &Clock, spoke: bool, what: impl Future<Output = T>) -> Result<T, Failure> {
+    let (deadline, late) = clock.deadline(spoke);
+    timeout_at(deadline, what).await.map_err(|_| clock.late(late))
+}
+
+async fn wait(scripted: &Scripted, prepared: &Prepared) -> Result<(), Failure> {
+    if let Some(name) = &prepared.wait_for {
+        let gate = scripted.gate(name);
+        // It cannot close: the sender is here.
+        let mut told = gate.subscribe();
+        drop(told.wait_for(|told| *told).await);
+    }
+    if let Some(path) = &prepared.wait_for_pipe {
+        let failed = |error: std::io::Error| {
+            let message =
+                format!("it cannot wait for the pipe {} ({error}): make one with mkfifo", path.display());
+            Failure::new(ErrorClass::Request, message)
+        };
+        // Open for writing, too, it has a writer: otherwise the end of the pipe would be read before anybody wrote.
+        let pipe = pipe::OpenOptions::new().read_write(true).open_receiver(path).map_err(failed)?;
+        pipe.readable().await.map_err(failed)?;
+    }
+    Ok(())
+}
+
+fn pieces(text: &str, chars: usize) -> Vec<String> {
+    let all: Vec<char> = text.chars().collect();
+    all.chunks(chars).map(|chunk| chunk.iter().collect()).collect()
+}
+
+/// A text of the script with what it asks for put in.
+fn filled(text: &str, place: &Place<'_>) -> String {
+    let mut filled = String::new();
+    let mut rest = text;
+    // In one pass, so that what is put in is not filled itself.
+    while let Some(start) = rest.find("{{") {
+        filled.push_str(&rest[..start]);
+        rest = &rest[start..];
+        let found = [("{{user}}", place.user), ("{{result}}", place.result())]
+            .into_iter()
+            .find_map(|(mark, value)| Some((rest.strip_prefix(mark)?, value)));
+        match found {
+            Some((after, value)) => {
+                filled.extend(value.chars().take(MAX_INSERTED_CHARS));
+                rest = after;
+            }
+            None => {
+                filled.push_str("{{");
+                rest = &rest[2..];
+            }
+        }
+    }
+    filled + rest
+}
+
+fn filled_object(object: &Map<String, Value>, place: &Place<'_>) -> Map<String, Value> {
+    object.iter().map(|(key, value)| (key.clone(), filled_value(value, place))).collect()
+}
+
+fn filled_value(value: &Value, place: &Place<'_>) -> Value {
+    match value {
+        Value::String(text) => Value::String(filled(text, place)),
+        Value::Array(list) => list.iter().map(|item| filled_value(item, place)).collect(),
+        Value::Object(object) => Value::Object(filled_object(object, place)),
+        other => other.clone(),
+    }
+}
+
+/// The characters of a question.
+fn asked(request: &Request) -> usize {
+    let message = |message: &Message| match message {
+        Message::System { text } | Message::User { text } => text.chars().count(),
+        Message::Assistant { text, calls, .. } => {
+            let calls = calls.iter().map(|call| call.name.len() + format!("{:?}", call.arguments).len());
+            text.chars().count() + calls.sum::<usize>()
+        }
+        Message::Tool { content, .. } => content.chars().count(),
+    };
+    let tools = request.tools.iter().map(|tool| tool.description.len() + tool.parameters.to_string().len());
+    request.messages.iter().map(message).sum::<usize>() + tools.sum::<usize>()
+}
+
+fn tokens(chars: usize) -> u64 {
+    chars.div_ceil(CHARS_PER_TOKEN) as u64
+}

@@ -1,0 +1,34 @@
+//! What travels: the frames of a stream, and names and ids that every provider takes.
+
+mod events;
+mod lines;
+mod names;
+mod retry_after;
+mod transcript;
+
+pub(crate) use events::Events;
+pub(crate) use lines::{Breaks, Lines};
+pub(crate) use names::{sent_id, sent_name};
+pub(crate) use retry_after::retry_after;
+pub(crate) use transcript::{fits, number, schema_in_words, sent_arguments};
+
+/// One piece of a stream, as its framing has it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Frame {
+    /// The kind of an event; empty for lines, and for events that name none.
+    pub(crate) event: String,
+    /// What it carries.
+    pub(crate) data: String,
+}
+
+/// A line or an event is longer than [`crate::limits::MAX_EVENT_BYTES`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TooLong;
+
+/// Puts frames together from bytes that come in any pieces.
+pub(crate) trait Framing: Send {
+    /// Takes more bytes.
+    fn feed(&mut self, bytes: &[u8], frames: &mut Vec<Frame>) -> Result<(), TooLong>;
+    /// The stream has ended; what is left is given if it may be whole.
+    fn end(&mut self, frames: &mut Vec<Frame>);
+}

@@ -1,0 +1,84 @@
+//! The providers against a server on a real socket that answers with recorded exchanges.
+
+mod answers;
+mod errors;
+mod hostile;
+mod keys;
+mod logs;
+mod network;
+mod sent;
+mod server;
+mod splitting;
+mod tls;
+
+use std::sync::Arc;
+
+use talon_llm::Provider;
+use talon_llm::config::{Config, Entry, Kind, TimeSpan, providers};
+use talon_llm::model::{Answer, Chunk, Message, ProviderError, Request, ToolSpec};
+
+/// A fixture's bytes.
+fn fixture(path: &str) -> String {
+    let path = format!("{}/tests/fixtures/{path}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// An entry for a local server.
+fn entry(kind: Kind, url: &str) -> Entry {
+    Entry { base_url: Some(url.to_owned()), ..Entry::new(kind) }
+}
+
+fn build(entry: Entry) -> Arc<dyn Provider> {
+    build_with(entry, &|_| None)
+}
+
+fn build_with(entry: Entry, env: &dyn Fn(&str) -> Option<String>) -> Arc<dyn Provider> {
+    let mut made = providers(&Config([("local".to_owned(), entry)].into()), env);
+    made.ready.remove("local").unwrap_or_else(|| panic!("{:?}", made.problems))
+}
+
+/// An entry that does not wait for a first word.
+fn impatient(kind: Kind, url: &str) -> Entry {
+    let mut entry = entry(kind, url);
+    entry.timeouts.first_token = TimeSpan::from_millis(300);
+    entry
+}
+
+/// An entry that does not wait for more. What does come has to come in one piece, or a busy machine is too late for it.
+fn restless(kind: Kind, url: &str) -> Entry {
+    let mut entry = entry(kind, url);
+    entry.timeouts.between = TimeSpan::from_millis(300);
+    entry
+}
+
+/// A question with two tools on offer.
+fn question(text: &str) -> Request {
+    let tool = |name: &str, argument: &str| ToolSpec {
+        name: name.to_owned(),
+        description: format!("the tool {name}"),
+        parameters: serde_json::json!({ "type": "object", "properties": { argument: { "type": "string" } } }),
+    };
+    Request {
+        model: "a-model".to_owned(),
+        messages: vec![
+            Message::System { text: "Be brief.".to_owned() },
+            Message::User { text: text.to_owned() },
+        ],
+        tools: vec![tool("weather", "city"), tool("notes_add", "text")],
+        ..Request::default()
+    }
+}
+
+/// Asks, and keeps what was heard.
+async fn ask(provider: &Arc<dyn Provider>) -> (Result<Answer, ProviderError>, Vec<Chunk>) {
+    ask_for(provider, &question("What is the weather?")).await
+}
+
+async fn ask_for(
+    provider: &Arc<dyn Provider>,
+    request: &Request,
+) -> (Result<Answer, ProviderError>, Vec<Chunk>) {
+    let mut chunks = Vec::new();
+    let answer = provider.ask(request, &mut |chunk| chunks.push(chunk)).await;
+    (answer, chunks)
+}

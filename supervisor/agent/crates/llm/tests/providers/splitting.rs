@@ -1,0 +1,70 @@
+//! Answers that are cut anywhere on their way mean the same.
+
+use std::sync::Arc;
+
+use talon_llm::Provider;
+use talon_llm::config::{Dialect, Entry, Kind};
+use talon_llm::model::{Answer, Chunk};
+
+use crate::server::{Reply, Server};
+use crate::{ask, build, entry, fixture};
+
+const STREAMS: &[(Kind, &str)] = &[
+    (Kind::Openai, "openai/calls.sse"),
+    (Kind::Openai, "openai/text-crlf.sse"),
+    (Kind::Openai, "openai/text.sse"),
+    (Kind::Openai, "openrouter/reasoning.sse"),
+    (Kind::Anthropic, "anthropic/thinking-call.sse"),
+    (Kind::Anthropic, "anthropic/text.sse"),
+    (Kind::Ollama, "ollama/text.ndjson"),
+    (Kind::Ollama, "ollama/thinking-calls.ndjson"),
+];
+
+fn reply(kind: Kind, pieces: Vec<Vec<u8>>) -> Reply {
+    let reply = if kind == Kind::Ollama { Reply::lines("") } else { Reply::events("") };
+    reply.pieces(pieces)
+}
+
+async fn read(provider: &Arc<dyn Provider>) -> (Answer, Vec<Chunk>) {
+    let (answer, chunks) = ask(provider).await;
+    (answer.expect("an answer"), chunks)
+}
+
+fn local(kind: Kind, url: &str) -> Entry {
+    // The dialect that keeps the most.
+    let dialect = (kind == Kind::Openai).then_some(Dialect::Openrouter);
+    Entry { dialect, ..entry(kind, url) }
+}
+
+/// How far apart the cuts of one answer are. With one answer for each offset every byte is cut before once.
+const CUT_EVERY: usize = 17;
+
+#[tokio::test]
+async fn a_cut_before_every_byte_changes_nothing() {
+    for (kind, path) in STREAMS {
+        let whole = fixture(path).into_bytes();
+        let mut replies = vec![reply(*kind, vec![whole.clone()])];
+        replies.extend((1..=CUT_EVERY).map(|offset| {
+            let (first, rest) = whole.split_at(offset);
+            let rest = rest.chunks(CUT_EVERY).map(<[u8]>::to_vec);
+            reply(*kind, std::iter::once(first.to_vec()).chain(rest).collect())
+        }));
+        let server = Server::start(replies).await;
+        let provider = build(local(*kind, &server.url));
+        let expected = read(&provider).await;
+        for offset in 1..=CUT_EVERY {
+            assert_eq!(read(&provider).await, expected, "{path}, cut from {offset}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn single_bytes_are_an_answer_as_well() {
+    for (kind, path) in STREAMS {
+        let whole = fixture(path).into_bytes();
+        let bytes = whole.iter().map(|byte| vec![*byte]).collect();
+        let server = Server::start(vec![reply(*kind, vec![whole.clone()]), reply(*kind, bytes)]).await;
+        let provider = build(local(*kind, &server.url));
+        assert_eq!(read(&provider).await, read(&provider).await, "{path}");
+    }
+}
