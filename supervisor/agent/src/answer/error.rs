@@ -1,0 +1,63 @@
+//! Why an answer is none, for the model and for people.
+
+use super::Mismatch;
+
+/// Why an answer was not accepted. Its text is a sentence for people, who see it when no retry is left.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AnswerError {
+    /// Nothing was said.
+    #[error("The model gave an empty answer. Ask again, or choose another model.")]
+    Empty,
+    /// The provider withheld it.
+    #[error("The provider withheld the model's answer. Put it differently, or choose another model.")]
+    Withheld,
+    /// The model ran into its limit of tokens.
+    #[error(
+        "The model ran into its limit of tokens before its answer was whole. Ask for a shorter one, or allow it more tokens."
+    )]
+    CutOff,
+    /// A schema was asked for, and there is no JSON.
+    #[error(
+        "The model's answer holds no JSON, which the schema asks for. Choose a model that keeps to schemas, or a simpler schema."
+    )]
+    NoJson,
+    /// There is, and it does not fit.
+    #[error("The model's answer does not fit the schema: {}. Choose a model that keeps to schemas, or a simpler schema.", join(.0))]
+    Mismatch(Vec<Mismatch>),
+}
+
+impl AnswerError {
+    /// A word for programs.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Empty => "empty_answer",
+            Self::Withheld => "answer_withheld",
+            Self::CutOff => "answer_cut_off",
+            Self::NoJson | Self::Mismatch(_) => "answer_invalid",
+        }
+    }
+
+    /// What the model is told, with which of how many tries this is.
+    #[must_use]
+    pub fn feedback(&self, attempt: u32, of: u32) -> String {
+        let what = match self {
+            Self::Empty => "Your answer was empty. Answer the user, or call a tool.".to_owned(),
+            Self::Withheld => "Your answer was withheld by the provider. Answer in other words.".to_owned(),
+            Self::CutOff => "Your answer was cut off at its limit of tokens. Answer more briefly, and whole.".to_owned(),
+            Self::NoJson => {
+                "Your answer holds no JSON. Answer with one JSON value that fits the schema, and nothing else.".to_owned()
+            }
+            Self::Mismatch(mismatches) => format!(
+                "Your answer does not fit the schema: {}. Answer with one JSON value that fits, and nothing else.",
+                join(mismatches)
+            ),
+        };
+        format!("[Note of the agent, not of the user: {what} (try {attempt} of {of})]")
+    }
+}
+
+fn join(mismatches: &[Mismatch]) -> String {
+    let each: Vec<String> = mismatches.iter().map(Mismatch::to_string).collect();
+    each.join("; ")
+}

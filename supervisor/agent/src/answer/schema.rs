@@ -1,0 +1,103 @@
+//! A JSON Schema that values are held against.
+//!
+//! Nothing is fetched that a schema refers to, and its patterns run on an engine without backtracking, for both the schema and the
+//! value may be a stranger's.
+
+use std::fmt;
+
+use jsonschema::{PatternOptions, Validator};
+use serde_json::Value;
+
+/// Larger schemas are refused. A whole API's types fit.
+const MAX_SCHEMA_BYTES: usize = 256 * 1024;
+/// Patterns whose program is larger make a schema unusable.
+const MAX_PROGRAM_BYTES: usize = 256 * 1024;
+/// What one answer hears of. More at once helps no model, and each costs tokens.
+const MAX_MISMATCHES: usize = 8;
+/// How much of one message is shown: the validator quotes the value.
+const MAX_MESSAGE_CHARS: usize = 200;
+
+/// A schema, compiled.
+#[derive(Debug)]
+pub struct Schema {
+    text: Value,
+    validator: Validator,
+}
+
+/// A schema cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SchemaError {
+    /// It is too large.
+    #[error("the JSON Schema has {bytes} bytes and may have {MAX_SCHEMA_BYTES}")]
+    TooLarge {
+        /// Its size.
+        bytes: usize,
+    },
+    /// It is none, refers to something outside of itself, or has a pattern that is not linear.
+    #[error("this is no usable JSON Schema: {0}")]
+    Unusable(String),
+}
+
+/// One place where a value does not fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mismatch {
+    /// Where in the value, as a JSON pointer; empty for the whole of it.
+    pub at: String,
+    /// What is wrong there.
+    pub what: String,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.at.as_str() {
+            "" => f.write_str(&self.what),
+            at => write!(f, "at {at}: {}", self.what),
+        }
+    }
+}
+
+impl Schema {
+    /// Compiles a schema.
+    ///
+    /// # Errors
+    /// [`SchemaError`]
+    pub fn new(schema: Value) -> Result<Self, SchemaError> {
+        let bytes = schema.to_string().len();
+        if bytes > MAX_SCHEMA_BYTES {
+            return Err(SchemaError::TooLarge { bytes });
+        }
+        let patterns = PatternOptions::regex().size_limit(MAX_PROGRAM_BYTES);
+        let validator = jsonschema::options()
+            .with_pattern_options(patterns)
+            .build(&schema)
+            .map_err(|error| SchemaError::Unusable(shown(&error.to_string())))?;
+        Ok(Self { text: schema, validator })
+    }
+
+    /// The schema itself, for providers that can hold a model to one.
+    #[must_use]
+    pub fn text(&self) -> &Value {
+        &self.text
+    }
+
+    /// Whether a value fits.
+    ///
+    /// # Errors
+    /// The first places where it does not.
+    pub fn check(&self, value: &Value) -> Result<(), Vec<Mismatch>> {
+        let mismatches: Vec<Mismatch> = self
+            .validator
+            .iter_errors(value)
+            .take(MAX_MISMATCHES)
+            .map(|error| Mismatch { at: error.instance_path().to_string(), what: shown(&error.to_string()) })
+            .collect();
+        if mismatches.is_empty() { Ok(()) } else { Err(mismatches) }
+    }
+}
+
+fn shown(message: &str) -> String {
+    let mut chars = message.chars();
+    let start: String =
+        chars.by_ref().take(MAX_MESSAGE_CHARS).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if chars.next().is_some() { start + "…" } else { start }
+}

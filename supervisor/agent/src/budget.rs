@@ -1,0 +1,134 @@
+//! What a turn may use, and whether it still may.
+//!
+//! [`judge`] is asked between two questions to the model. It looks at the context alone. Before a limit ends a turn the model gets
+//! a warning ([`Warning`]), so that it can do something else or answer with what it has; only a limit of 1 leaves no room for one.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use crate::loop_context::LoopContext;
+use crate::progress;
+
+mod limit;
+mod warning;
+
+pub use limit::Limit;
+pub use warning::{Warning, note};
+
+/// What a turn, which is all that follows on one message of a person, may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Budgets {
+    /// Questions to the model: 10, the founding number. More seldom help, and each carries the whole context.
+    pub iterations: NonZeroU32,
+    /// Calls of one answer that run, all of them at once: 10. What an answer calls beyond that is not run, and the model is told.
+    pub calls_at_once: NonZeroU32,
+    /// Errors of one tool: 8. A success takes one back ([`crate::loop_context::Tally`]).
+    pub tool_errors: NonZeroU32,
+    /// Successes of one tool in a row that are the same in arguments and result: 3.
+    pub identical_successes: NonZeroU32,
+    /// How often a batch of calls, or a round of up to three of them, may bring the same in a row: 3.
+    pub no_progress: NonZeroU32,
+    /// How often an answer that does not fit the asked schema goes back to the model: 2.
+    pub structured_retries: u32,
+    /// From the message to the answer: 10 minutes, which is ten questions of half a minute and as much for tools.
+    pub wall_time: Duration,
+    /// All questions together, in millionths of a US dollar: 1 $, which is some ten times what ten questions of 6,000 tokens cost
+    /// on a mid-tier model. `None` is no limit. What a model without a known price uses is not counted.
+    pub micro_usd: Option<u64>,
+}
+
+impl Default for Budgets {
+    fn default() -> Self {
+        const fn number(n: u32) -> NonZeroU32 {
+            NonZeroU32::new(n).expect("the defaults are not 0")
+        }
+        Self {
+            iterations: number(10),
+            calls_at_once: number(10),
+            tool_errors: number(8),
+            identical_successes: number(3),
+            no_progress: number(3),
+            structured_retries: 2,
+            wall_time: Duration::from_secs(600),
+            micro_usd: Some(1_000_000),
+        }
+    }
+}
+
+/// What [`judge`] finds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// It may go on, and the model should know of these.
+    Within(Vec<Warning>),
+    /// It may not.
+    Exceeded(Limit),
+}
+
+/// Whether the model may be asked again after a batch of calls.
+#[must_use]
+pub fn judge(context: &LoopContext) -> Outcome {
+    let budgets = context.budgets();
+    let mut warnings = Vec::new();
+    for (tool, tally) in context.tallies() {
+        let successes = tally.identical_successes();
+        if successes >= budgets.identical_successes.get() {
+            return Outcome::Exceeded(Limit::IdenticalSuccesses { tool: tool.clone(), times: successes });
+        }
+        if tally.errors() >= budgets.tool_errors.get() {
+            return Outcome::Exceeded(Limit::ToolErrors { tool: tool.clone(), errors: tally.errors() });
+        }
+        // Only of what was just called: the same warning after each batch would be noise.
+        if !context.just_used(tool) {
+            continue;
+        }
+        if successes > 1 && successes + 1 == budgets.identical_successes.get() {
+            warnings.push(Warning::IdenticalSuccesses { tool: tool.clone(), times: successes });
+        }
+        if tally.errors() > 0 && tally.errors() + 1 == budgets.tool_errors.get() {
+            warnings.push(Warning::ToolErrors { tool: tool.clone(), errors: tally.errors() });
+        }
+    }
+    let repeats = progress::repeats(context.history());
+    if repeats >= budgets.no_progress.get() {
+        return Outcome::Exceeded(Limit::NoProgress { times: repeats });
+    }
+    if let Some(limit) = spent(context) {
+        return Outcome::Exceeded(limit);
+    }
+    if context.iterations_left() == 0 {
+        return Outcome::Exceeded(Limit::Iterations { most: budgets.iterations.get() });
+    }
+    // One warning is enough where one tool alone does not get on.
+    let told = warnings.iter().any(|warning| matches!(warning, Warning::IdenticalSuccesses { .. }));
+    if !told && repeats > 1 && repeats + 1 == budgets.no_progress.get() {
+        warnings.push(Warning::NoProgress { times: repeats });
+    }
+    if context.iterations_left() == 1 {
+        warnings.push(Warning::LastIteration);
+    }
+    warnings.extend(warning::of_spending(context));
+    Outcome::Within(warnings)
+}
+
+/// The limit of time or money that is reached. It ends also a turn that waits for a model or a tool: the driver sends
+/// [`crate::loop_context::Failure::Limit`] with it.
+#[must_use]
+pub fn spent(context: &LoopContext) -> Option<Limit> {
+    let (budgets, spent) = (context.budgets(), context.spent());
+    if spent.elapsed >= budgets.wall_time {
+        return Some(Limit::WallTime { most: budgets.wall_time });
+    }
+    budgets.micro_usd.filter(|most| spent.micro_usd >= *most).map(|most| Limit::Cost { most_micro_usd: most })
+}
+
+/// What the model gets for each call beyond [`Budgets::calls_at_once`].
+#[must_use]
+pub fn over_the_limit(budgets: &Budgets) -> String {
+    format!(
+        "not run: an answer may call {} tools at once, and this call stood behind them; call it again now if it is still needed",
+        budgets.calls_at_once
+    )
+}
+
+#[cfg(test)]
+mod tests;

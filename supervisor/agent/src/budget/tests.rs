@@ -1,0 +1,144 @@
+use std::time::Duration;
+
+use talon_llm::model::{Answer, Arguments, Finish, ToolCall, Usage};
+
+use super::*;
+use crate::loop_context::{LoopContext, NEVER_OFFERED, Ran, ToolResult};
+
+/// One question with one call, which went like this.
+fn round(context: &mut LoopContext, tool: &str, ran: Ran, said: &str) {
+    let call = ToolCall {
+        id: "c".to_owned(),
+        name: tool.to_owned(),
+        arguments: Arguments::Object(Default::default()),
+    };
+    let answer = Answer {
+        text: String::new(),
+        calls: vec![call],
+        finish: Finish::ToolCalls,
+        usage: Some(Usage::default()),
+        model: "scripted".to_owned(),
+        ..Answer::default()
+    };
+    context.answered(answer, 0);
+    context.executed(vec![ToolResult { ran, block: String::new(), said: said.to_owned() }]);
+}
+
+fn context(budgets: Budgets) -> LoopContext {
+    LoopContext::new("goal", budgets)
+}
+
+fn many() -> Budgets {
+    Budgets { iterations: 100.try_into().expect("not 0"), ..Budgets::default() }
+}
+
+#[test]
+fn the_defaults_are_the_documented_ones() {
+    let budgets = Budgets::default();
+    assert_eq!(
+        (
+            budgets.iterations.get(),
+            budgets.calls_at_once.get(),
+            budgets.tool_errors.get(),
+            budgets.identical_successes.get()
+        ),
+        (10, 10, 8, 3)
+    );
+    assert_eq!((budgets.no_progress.get(), budgets.structured_retries), (3, 2));
+    assert_eq!((budgets.wall_time, budgets.micro_usd), (Duration::from_secs(600), Some(1_000_000)));
+}
+
+#[test]
+fn a_tool_that_fails_too_often_ends_the_turn_and_a_success_takes_one_error_back() {
+    let mut context = context(many());
+    // Seven errors and a success, and again: each time one success less than would be needed.
+    for n in 0..7 {
+        round(&mut context, "a", Ran::Failed, &format!("no {n}"));
+    }
+    let Outcome::Within(warnings) = judge(&context) else { panic!("seven of eight") };
+    assert_eq!(warnings, [Warning::ToolErrors { tool: "a".to_owned(), errors: 7 }]);
+    round(&mut context, "a", Ran::Succeeded, "yes");
+    assert_eq!(context.tallies()["a"].errors(), 6);
+    assert_eq!(judge(&context), Outcome::Within(vec![]));
+    round(&mut context, "a", Ran::Failed, "no 8");
+    round(&mut context, "a", Ran::Failed, "no 9");
+    let limit = Limit::ToolErrors { tool: "a".to_owned(), errors: 8 };
+    assert_eq!(judge(&context), Outcome::Exceeded(limit));
+}
+
+#[test]
+fn errors_are_counted_by_tool_and_made_up_names_together() {
+    let mut context = context(many());
+    for n in 0..7 {
+        round(&mut context, &format!("made-up-{n}"), Ran::NotOffered, "no such tool");
+        round(&mut context, &format!("real-{n}"), Ran::Failed, "no");
+    }
+    assert_eq!(context.tallies()[NEVER_OFFERED].errors(), 7);
+    assert!(matches!(judge(&context), Outcome::Within(_)));
+    round(&mut context, "another", Ran::NotOffered, "no such tool");
+    assert!(
+        matches!(judge(&context), Outcome::Exceeded(Limit::ToolErrors { tool, .. }) if tool == NEVER_OFFERED)
+    );
+}
+
+#[test]
+fn only_the_same_success_in_a_row_is_a_repetition() {
+    let mut context = context(many());
+    for said in ["x", "x", "y", "y", "x"] {
+        round(&mut context, "a", Ran::Succeeded, said);
+        assert!(matches!(judge(&context), Outcome::Within(_)), "{said}");
+    }
+    round(&mut context, "a", Ran::Failed, "no");
+    for _ in 0..2 {
+        round(&mut context, "a", Ran::Succeeded, "x");
+        assert!(matches!(judge(&context), Outcome::Within(_)));
+    }
+    round(&mut context, "a", Ran::Succeeded, "x");
+    assert!(matches!(judge(&context), Outcome::Exceeded(Limit::IdenticalSuccesses { times: 3, .. })));
+}
+
+#[test]
+fn the_same_error_three_times_is_no_progress() {
+    let mut context = context(many());
+    for _ in 0..2 {
+        round(&mut context, "a", Ran::Failed, "no");
+    }
+    assert_eq!(judge(&context), Outcome::Within(vec![Warning::NoProgress { times: 2 }]));
+    round(&mut context, "a", Ran::Failed, "no");
+    assert_eq!(judge(&context), Outcome::Exceeded(Limit::NoProgress { times: 3 }));
+}
+
+#[test]
+fn time_and_money_warn_once_and_then_end() {
+    let mut context = context(Budgets { wall_time: Duration::from_secs(10), ..many() });
+    context.at(Duration::from_secs(8));
+    assert_eq!(judge(&context), Outcome::Within(vec![Warning::WallTime { left_seconds: 2 }]));
+    context.moved(crate::machine::Event::BudgetOk, crate::machine::State::AwaitLlm);
+    assert_eq!(judge(&context), Outcome::Within(vec![]));
+    // A clock that goes back gives nothing back.
+    context.at(Duration::from_secs(10));
+    context.at(Duration::from_secs(1));
+    assert_eq!(judge(&context), Outcome::Exceeded(Limit::WallTime { most: Duration::from_secs(10) }));
+}
+
+#[test]
+fn every_limit_has_its_sentences() {
+    let tool = || "git__status".to_owned();
+    let limits = [
+        Limit::Iterations { most: 10 },
+        Limit::ToolErrors { tool: tool(), errors: 8 },
+        Limit::ToolErrors { tool: NEVER_OFFERED.to_owned(), errors: 8 },
+        Limit::IdenticalSuccesses { tool: tool(), times: 3 },
+        Limit::NoProgress { times: 3 },
+        Limit::WallTime { most: Duration::from_secs(600) },
+        Limit::Cost { most_micro_usd: 1_250_000 },
+    ];
+    for limit in limits {
+        let (user, model) = (limit.for_user(), limit.for_model());
+        // What happened, and what to do about it.
+        assert!(user.ends_with('.') && user.matches(". ").count() == 1, "{user}");
+        assert!(model.starts_with('[') && model.ends_with(']'), "{model}");
+    }
+    assert!(Limit::Cost { most_micro_usd: 1_250_000 }.for_user().contains("$1.25"));
+    assert!(Limit::Cost { most_micro_usd: 3_000_000 }.for_user().contains("$3."));
+}

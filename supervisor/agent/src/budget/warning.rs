@@ -1,0 +1,100 @@
+//! What the model is told before a limit ends the turn.
+
+use super::limit::{dollars, failed, times};
+use crate::loop_context::LoopContext;
+
+/// From which share of time and money on the model is warned, in hundredths. At 80 there is room for a last question or two.
+const WARN_AT_PERCENT: u32 = 80;
+
+/// A limit that is near.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Warning {
+    /// The next question is the last.
+    LastIteration,
+    /// One more error of this tool is too many.
+    ToolErrors {
+        /// Which one.
+        tool: String,
+        /// How often it failed.
+        errors: u32,
+    },
+    /// One more success of this tool with the same result is too many.
+    IdenticalSuccesses {
+        /// Which one.
+        tool: String,
+        /// How often there were any.
+        times: u32,
+    },
+    /// The same batch once more is too many.
+    NoProgress {
+        /// How often there was one.
+        times: u32,
+    },
+    /// Most of the time is used.
+    WallTime {
+        /// How much is left.
+        left_seconds: u64,
+    },
+    /// Most of the money is spent.
+    Cost {
+        /// How much is left, in millionths of a US dollar.
+        left_micro_usd: u64,
+    },
+}
+
+impl Warning {
+    /// The sentence for the model.
+    #[must_use]
+    pub fn for_model(&self) -> String {
+        match self {
+            Self::LastIteration => {
+                "This is the last time you are asked in this turn: answer now with what you have, and call no tool.".to_owned()
+            }
+            Self::ToolErrors { tool, errors } => format!(
+                "In this turn {}; one more error ends it. Do something else, or answer with what you have.",
+                failed(tool, *errors)
+            ),
+            Self::IdenticalSuccesses { tool, times: n } => format!(
+                "You called {tool} {} with the same arguments, and the result was the same; once more ends the turn. Use what you \
+                 have, or do something else.",
+                times(*n)
+            ),
+            Self::NoProgress { times: n } => format!(
+                "You made the same calls {} and they brought the same; once more ends the turn. Use what you have, or do something else.",
+                times(*n)
+            ),
+            Self::WallTime { left_seconds } => {
+                format!("The turn's time is nearly over, {left_seconds} s are left: come to an answer.")
+            }
+            Self::Cost { left_micro_usd } => {
+                format!("The turn's budget is nearly spent, {} are left: come to an answer.", dollars(*left_micro_usd))
+            }
+        }
+    }
+}
+
+/// All warnings as one note.
+#[must_use]
+pub fn note(warnings: &[Warning]) -> String {
+    let sentences: Vec<String> = warnings.iter().map(Warning::for_model).collect();
+    format!("[Note of the agent, not of the user: {}]", sentences.join(" "))
+}
+
+/// Told once: when the share is passed, not after every question from then on.
+pub(super) fn of_spending(context: &LoopContext) -> Vec<Warning> {
+    let (budgets, before, now) = (context.budgets(), context.spent_before(), context.spent());
+    let mut warnings = Vec::new();
+    let at = budgets.wall_time.mul_f64(f64::from(WARN_AT_PERCENT) / 100.0);
+    if before.elapsed < at && now.elapsed >= at {
+        warnings.push(Warning::WallTime {
+            left_seconds: budgets.wall_time.saturating_sub(now.elapsed).as_secs(),
+        });
+    }
+    if let Some(most) = budgets.micro_usd {
+        let at = most / 100 * u64::from(WARN_AT_PERCENT);
+        if before.micro_usd < at && now.micro_usd >= at {
+            warnings.push(Warning::Cost { left_micro_usd: most.saturating_sub(now.micro_usd) });
+        }
+    }
+    warnings
+}

@@ -1,0 +1,70 @@
+//! What a model gets to see of a session: never the whole history, never whole logs of tools.
+//!
+//! [`assemble()`] puts one question together out of the prompt, the running summary, the latest turns and the tools that fit, each within
+//! its [section](Sections), and says what has to be summarized first and how full the model's [window](Window) is. What is left out
+//! of a question stays in the store.
+//!
+//! | section | tokens | when there is more |
+//! |---|---|---|
+//! | safety rules | about 750, never cut | – |
+//! | system: operator's rules, workspace, memories, hints | 500 | files and hints are cut, with a notice ([`crate::prompt`]) |
+//! | running summary | 800 | cut, with a notice |
+//! | recent turns | 2,000 | older turns go into the summary ([`history`]) |
+//! | latest tool results | 500 | each is cut to its share, with a notice ([`cut`]) |
+//! | tools | 1,500 | the most relevant are offered ([`choose`]) |
+//! | all | about 6,000 | |
+
+mod assemble;
+pub mod choose;
+pub mod cut;
+pub mod history;
+mod sections;
+mod stats;
+mod summary;
+mod tokens;
+mod units;
+mod window;
+
+pub use assemble::{Assembled, Material, assemble};
+pub use history::Past;
+pub use sections::{Sections, shares};
+pub use stats::Stats;
+pub use summary::{Summary, request};
+pub use tokens::{Accuracy, CountTokens, Estimate, OpenAi, counter_for, fit};
+pub use window::{Status, Window};
+
+/// What a message costs beside its text: role and delimiters, in the formats of all providers about this much.
+const MESSAGE_OVERHEAD: usize = 4;
+
+/// A result of tools keeps this much however many there are: an envelope with all its attributes takes some 80, and a result of which
+/// nothing is left but the envelope says nothing.
+pub const MIN_RESULT_TOKENS: usize = 150;
+
+/// Tokens of messages, with what each costs beside its text.
+#[must_use]
+pub fn count_messages(messages: &[talon_llm::model::Message], counter: &dyn CountTokens) -> usize {
+    use talon_llm::model::{Arguments, Message};
+    let of = |message: &Message| match message {
+        Message::System { text } | Message::User { text } => counter.count(text),
+        Message::Tool { content, .. } => counter.count(content),
+        Message::Assistant { text, calls, thoughts } => {
+            let calls = calls.iter().map(|call| {
+                let arguments = match &call.arguments {
+                    Arguments::Object(arguments) => {
+                        counter.count(&serde_json::to_string(arguments).unwrap_or_default())
+                    }
+                    Arguments::Unreadable(text) => counter.count(text),
+                };
+                counter.count(&call.name) + arguments + MESSAGE_OVERHEAD
+            });
+            let thoughts = thoughts.as_ref().map_or(0, |thoughts| counter.count(&thoughts.data.to_string()));
+            counter.count(text) + thoughts + calls.sum::<usize>()
+        }
+    };
+    messages.iter().map(|message| of(message) + MESSAGE_OVERHEAD).sum()
+}
+
+#[cfg(test)]
+mod history_tests;
+#[cfg(test)]
+mod tests;

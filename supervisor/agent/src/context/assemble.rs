@@ -1,0 +1,94 @@
+//! One question, put together.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use talon_guard::Sanitizer;
+use talon_llm::model::{Message, ToolSpec};
+
+use super::{CountTokens, Past, Sections, Stats, Status, Summary, Window, choose, count_messages, history};
+use crate::prompt::Prompt;
+use crate::tools::Offer;
+
+/// What a question is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Material<'a> {
+    /// The prompt.
+    pub prompt: &'a Prompt,
+    /// What is no longer in `history`.
+    pub summary: &'a Summary,
+    /// What was said and is not summarized yet, oldest first, with the turn that is going on.
+    pub history: &'a [Past],
+    /// What may be called.
+    pub offer: &'a Offer,
+    /// Names of tools that the session or a recalled workflow uses.
+    pub used: &'a BTreeSet<String>,
+    /// What the person asked for in this turn.
+    pub request: &'a str,
+    /// The model's window.
+    pub window: Window,
+    /// What each part may take, before it is fitted to the window.
+    pub sections: &'a Sections,
+}
+
+/// A question, ready to be asked unless its window is full.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Assembled {
+    /// The transcript: system messages first, the safety rules before all else.
+    pub messages: Vec<Message>,
+    /// The tools.
+    pub tools: Vec<ToolSpec>,
+    /// What of the history has to go into the summary: if there is any, it is to be summarized, and the question put together anew.
+    /// If no summary can be had, the question can be asked as it is: it says what is missing.
+    pub to_summarize: Vec<Range<usize>>,
+    /// How much of the window is used. [`Status::Full`] is not to be asked.
+    pub status: Status,
+    /// What it was put together of.
+    pub stats: Stats,
+}
+
+/// Puts a question together.
+#[must_use]
+pub fn assemble(material: &Material<'_>, counter: &dyn CountTokens, sanitizer: &Sanitizer) -> Assembled {
+    let window = material.window;
+    let sections = material.sections.within(window, counter.count(crate::prompt::safety_rules()));
+    let mut messages = material.prompt.messages(sections.system, counter);
+    let system = count_messages(&messages, counter);
+
+    let shown = history::show(material.history, &sections, counter, sanitizer);
+    let left_out = shown.left_out.iter().map(ExactSizeIterator::len).sum();
+    let mut summary = 0;
+    if !material.summary.text.is_empty() {
+        let message = material.summary.message(sections.summary, counter);
+        summary = count_messages(std::slice::from_ref(&message), counter);
+        messages.push(message);
+    }
+    if left_out > 0 {
+        let text = format!("[{left_out} earlier messages are left out here and not summarized yet.]");
+        messages.push(Message::System { text });
+    }
+    messages.extend(shown.messages);
+
+    let tools =
+        choose::choose(material.offer.tools(), material.request, material.used, sections.tools, counter);
+    let total = count_messages(&messages, counter) + tools.tokens;
+    let status = window.status(total);
+    let stats = Stats {
+        accuracy: counter.accuracy(),
+        window,
+        fit: status,
+        system,
+        summary,
+        recent: shown.recent_tokens,
+        tool_results: shown.result_tokens,
+        tools: tools.tokens,
+        total,
+        turns: shown.turns,
+        messages_left_out: left_out,
+        results_cut: shown.cut,
+        tools_offered: tools.specs.len(),
+        tools_left_out: tools.left_out.len(),
+        compression_ratio: material.summary.ratio(counter),
+    };
+    Assembled { messages, tools: tools.specs, to_summarize: shown.left_out, status, stats }
+}

@@ -1,0 +1,126 @@
+//! Tool output, cut to its budget.
+//!
+//! The envelope stays whole: its first line says `truncated=yes` where it says anything, its last line is never touched, and what is
+//! cut is the text between them, where the sanitizer says that a cut leaves no half token. A notice of ours stands where it was cut.
+//! Structured content is dropped whole, for half of it is no JSON. The result is held against the rules for a block once more, so
+//! that a cut cannot make one that a guard would not have made.
+
+use std::fmt::Write as _;
+
+use talon_guard::{QUOTE_MARK, Sanitizer, Wrapped};
+
+use super::tokens::{CountTokens, fit};
+
+/// How often to try again with less, where the notice and the sanitizer's cut still leave too many tokens.
+const MAX_TRIES: usize = 6;
+
+/// A text that is no block, as our own words are: cut between two characters, with a notice.
+#[must_use]
+pub fn plain(text: &str, tokens: usize, counter: &dyn CountTokens) -> String {
+    if counter.count(text) <= tokens {
+        return text.to_owned();
+    }
+    let notice = notice(text.len());
+    let kept = fit(counter, text, tokens.saturating_sub(counter.count(&notice)));
+    format!("{}{}", &text[..kept], self::notice(text.len() - kept))
+}
+
+/// A block with at most so many tokens. Where not even the envelope and the notice have room, they alone are what is left.
+#[must_use]
+pub fn block(block: &Wrapped, tokens: usize, counter: &dyn CountTokens, sanitizer: &Sanitizer) -> Wrapped {
+    if counter.count(block) <= tokens {
+        return block.clone();
+    }
+    let Some(parts) = Parts::of(block) else {
+        // A block is taken apart by the lines that make it one.
+        return empty(block.len(), sanitizer);
+    };
+    let around = counter.count(&parts.with("", parts.content.len() + parts.structured));
+    let mut room = tokens.saturating_sub(around);
+    for _ in 0..MAX_TRIES {
+        let kept = sanitizer.safe_cut(parts.content, fit(counter, parts.content, room));
+        let kept = whole_lines(&parts.content[..kept], parts.is_quoted());
+        let shorter = parts.with(kept, parts.content.len() - kept.len() + parts.structured);
+        let count = counter.count(&shorter);
+        if count <= tokens || room == 0 {
+            return Wrapped::received(&shorter, sanitizer).unwrap_or_else(|| empty(block.len(), sanitizer));
+        }
+        room = room.saturating_sub(count - tokens);
+    }
+    let nothing = parts.with("", parts.content.len() + parts.structured);
+    Wrapped::received(&nothing, sanitizer).unwrap_or_else(|| empty(block.len(), sanitizer))
+}
+
+/// A block taken apart.
+struct Parts<'b> {
+    /// ` nonce=…`, or nothing.
+    nonce: &'b str,
+    /// The attributes between nonce and `bytes`.
+    who: &'b str,
+    content: &'b str,
+    /// Bytes of structured content with its delimiters.
+    structured: usize,
+}
+
+impl<'b> Parts<'b> {
+    fn of(block: &'b str) -> Option<Self> {
+        let (header, rest) = block.split_once('\n')?;
+        let attributes = header.strip_prefix("[plugin_output")?.strip_suffix(']')?;
+        let (nonce, who) = match attributes.find(" bytes=") {
+            Some(bytes) => {
+                let nonce = attributes[1..].find(' ').map_or(attributes.len(), |at| at + 1);
+                (&attributes[..nonce], attributes.get(nonce..bytes)?)
+            }
+            None => ("", ""),
+        };
+        let inside = rest.strip_suffix(&format!("\n[/plugin_output{nonce}]"))?;
+        // Inert text holds no such delimiter, so the first one is the guard's.
+        let content = match inside.find(&format!("[structured{nonce}]\n")) {
+            Some(at) if inside.ends_with(&format!("\n[/structured{nonce}]")) => {
+                inside[..at].trim_end_matches('\n')
+            }
+            _ => inside,
+        };
+        Some(Self { nonce, who, content, structured: inside.len() - content.len() })
+    }
+
+    fn is_quoted(&self) -> bool {
+        self.content.starts_with(QUOTE_MARK) || self.content.starts_with("error:\n· ")
+    }
+
+    fn with(&self, kept: &str, left_out: usize) -> String {
+        let mut out = format!("[plugin_output{}{}", self.nonce, self.who);
+        if !self.nonce.is_empty() {
+            let marks = if self.is_quoted() { kept.lines().count() * QUOTE_MARK.len() } else { 0 };
+            // Writing to a String does not fail.
+            let _ = write!(out, " bytes={} truncated=yes", kept.len().saturating_sub(marks));
+        }
+        let between = if kept.is_empty() { "" } else { "\n" };
+        let _ = write!(out, "]\n{kept}{between}{}\n[/plugin_output{}]", notice(left_out), self.nonce);
+        out
+    }
+}
+
+/// In a quotation, each line with its mark: a mark that is cut through marks nothing.
+fn whole_lines(kept: &str, is_quoted: bool) -> &str {
+    let last = kept.rfind('\n').map_or(0, |at| at + 1);
+    if is_quoted && QUOTE_MARK.starts_with(&kept[last..]) {
+        kept[..last].trim_end_matches('\n')
+    } else {
+        kept
+    }
+}
+
+fn notice(bytes: usize) -> String {
+    format!("[truncated: cut to the model's budget, {bytes} bytes left out]")
+}
+
+/// An envelope around the notice alone.
+fn empty(bytes: usize, sanitizer: &Sanitizer) -> Wrapped {
+    let bare = format!("[plugin_output]\n{}\n[/plugin_output]", notice(bytes));
+    Wrapped::received(&bare, sanitizer).expect("a notice of our own is inert")
+}
+
+#[cfg(test)]
+#[path = "cut_tests.rs"]
+mod tests;

@@ -1,0 +1,193 @@
+//! Which turns are shown as they were, and which go into the summary.
+//!
+//! - The turn that is going on is shown: what was asked, and the latest exchange with tools whole but for the results' budget; the
+//!   exchanges before it newest first, as long as they fit.
+//! - Of the turns before it up to [`MAX_TURNS`] in all, as long as they fit. Once one does not, only [`KEPT_TURNS`] stay, so that there
+//!   is a summary to write every few turns and not with each.
+//! - Older results of tools are shown with [`MIN_RESULT_TOKENS`] each: what they said is in the model's words by then.
+//!
+//! A call and its results are shown or left out together (`units.rs`).
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use talon_guard::{Sanitizer, Wrapped};
+use talon_llm::model::Message;
+
+use super::units::{Unit, turns};
+use super::{CountTokens, MIN_RESULT_TOKENS, Sections, count_messages, cut, shares};
+
+/// Turns shown at most, with the one that is going on: the founding "last 5–10".
+pub const MAX_TURNS: usize = 10;
+/// Turns that stay when older ones go into the summary, if they fit.
+pub const KEPT_TURNS: usize = 5;
+
+/// A message of a session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Past {
+    /// Of which turn; counts up. Notes of the agent belong to the turn in which they were made.
+    pub turn: u64,
+    /// What was said.
+    pub message: Message,
+}
+
+/// What is shown of a session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shown {
+    /// The messages, oldest first.
+    pub messages: Vec<Message>,
+    /// Which messages of the history are left out and not yet summarized, oldest first.
+    pub left_out: Vec<Range<usize>>,
+    /// How many turns are shown.
+    pub turns: usize,
+    /// How many results were cut.
+    pub cut: usize,
+    /// Tokens of the latest results.
+    pub result_tokens: usize,
+    /// Tokens of everything else.
+    pub recent_tokens: usize,
+}
+
+/// Chooses.
+#[must_use]
+pub fn show(
+    history: &[Past],
+    sections: &Sections,
+    counter: &dyn CountTokens,
+    sanitizer: &Sanitizer,
+) -> Shown {
+    let mut turns = turns(history);
+    let mut cutter = Cutter { counter, sanitizer, cut: 0 };
+    let Some(current) = turns.pop() else {
+        return Shown {
+            messages: vec![],
+            left_out: vec![],
+            turns: 0,
+            cut: 0,
+            result_tokens: 0,
+            recent_tokens: 0,
+        };
+    };
+    let mut shown: VecDeque<Unit> = VecDeque::new();
+    let mut left_out = Vec::new();
+
+    // The latest exchange and what stands behind it, then what was asked.
+    let latest = current.iter().rposition(|unit| unit.is_exchange).unwrap_or(current.len());
+    let asked = current.iter().position(|unit| unit.is_exchange).unwrap_or(current.len());
+    let mut result_tokens = 0;
+    for (i, unit) in current[latest..].iter().enumerate() {
+        let mut unit = unit.clone();
+        if i == 0 && unit.is_exchange {
+            result_tokens = cutter.share(&mut unit.messages, sections.tool_results);
+        }
+        shown.push_back(unit);
+    }
+    let tokens = |units: &mut dyn Iterator<Item = &Unit>| -> usize {
+        units.map(|unit| count_messages(&unit.messages, counter)).sum()
+    };
+    let asked_units = &current[..asked];
+    let mut used = tokens(&mut shown.iter()).saturating_sub(result_tokens) + tokens(&mut asked_units.iter());
+    // Between them, newest first.
+    let between = &current[asked..latest.max(asked)];
+    let mut first_shown = 0;
+    for (i, unit) in between.iter().enumerate().rev() {
+        let unit = cutter.old(unit);
+        let size = count_messages(&unit.messages, counter);
+        if used + size > sections.recent {
+            first_shown = i + 1;
+            break;
+        }
+        used += size;
+        shown.push_front(unit);
+    }
+    let dropped = &between[..first_shown];
+    for unit in asked_units.iter().rev() {
+        shown.push_front(unit.clone());
+    }
+
+    // The turns before, newest first; none of them while something behind them is left out.
+    let mut fitting = Vec::new();
+    let most = if dropped.is_empty() { MAX_TURNS - 1 } else { 0 };
+    for turn in turns.iter().rev().take(most) {
+        let turn: Vec<Unit> = turn.iter().map(|unit| cutter.old(unit)).collect();
+        let size = tokens(&mut turn.iter());
+        if used + size > sections.recent {
+            break;
+        }
+        used += size;
+        fitting.push((turn, size));
+    }
+    if fitting.len() < turns.len() {
+        for (_, size) in fitting.drain((KEPT_TURNS - 1).min(fitting.len())..) {
+            used -= size;
+        }
+    }
+    let gone = turns.len() - fitting.len();
+    left_out.extend(span(turns[..gone].iter().flatten()));
+    left_out.extend(span(dropped.iter()));
+    let turns = fitting.len() + 1;
+    for (turn, _) in fitting {
+        for unit in turn.into_iter().rev() {
+            shown.push_front(unit);
+        }
+    }
+    let messages = shown.into_iter().flat_map(|unit| unit.messages).collect();
+    Shown { messages, left_out, turns, cut: cutter.cut, result_tokens, recent_tokens: used }
+}
+
+/// From the first to the last of neighbours.
+fn span<'u>(mut units: impl Iterator<Item = &'u Unit>) -> Option<Range<usize>> {
+    let first = units.next()?;
+    Some(first.range.start..units.last().unwrap_or(first).range.end)
+}
+
+struct Cutter<'c> {
+    counter: &'c dyn CountTokens,
+    sanitizer: &'c Sanitizer,
+    cut: usize,
+}
+
+impl Cutter<'_> {
+    /// An older unit, with its results cut short.
+    fn old(&mut self, unit: &Unit) -> Unit {
+        let mut unit = unit.clone();
+        for message in &mut unit.messages {
+            self.result(message, MIN_RESULT_TOKENS);
+        }
+        unit
+    }
+
+    /// The latest results, each cut to its share. Gives their tokens.
+    fn share(&mut self, messages: &mut [Message], budget: usize) -> usize {
+        let mut results: Vec<&mut Message> =
+            messages.iter_mut().filter(|message| matches!(message, Message::Tool { .. })).collect();
+        let size = |message: &Message| match message {
+            Message::Tool { content, .. } => self.counter.count(content),
+            _ => 0,
+        };
+        let sizes: Vec<usize> = results.iter().map(|message| size(message)).collect();
+        let shares = shares(&sizes, budget);
+        for (message, share) in results.iter_mut().zip(shares) {
+            self.result(message, share.max(MIN_RESULT_TOKENS));
+        }
+        results
+            .iter()
+            .map(|message| match message {
+                Message::Tool { content, .. } => self.counter.count(content),
+                _ => 0,
+            })
+            .sum()
+    }
+
+    fn result(&mut self, message: &mut Message, tokens: usize) {
+        let Message::Tool { content, .. } = message else { return };
+        if self.counter.count(content) <= tokens {
+            return;
+        }
+        *content = match Wrapped::received(content, self.sanitizer) {
+            Some(block) => cut::block(&block, tokens, self.counter, self.sanitizer).into_string(),
+            None => cut::plain(content, tokens, self.counter),
+        };
+        self.cut += 1;
+    }
+}

@@ -1,0 +1,66 @@
+//! What each part of a question may take.
+
+use super::Window;
+
+/// Tokens by section: the founding numbers, 5,300 in all. With the safety rules, which are never cut and belong to no section, a
+/// question has about 6,000.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct Sections {
+    /// Prompt without the safety rules: the operator's rules, the workspace's files, memories, hints. 500.
+    pub system: usize,
+    /// The running summary of what is no longer shown. 800.
+    pub summary: usize,
+    /// Turns that are shown as they were, with the one that is going on. 2,000.
+    pub recent: usize,
+    /// The latest results of tools. 500; each keeps [`super::MIN_RESULT_TOKENS`] all the same.
+    pub tool_results: usize,
+    /// What the tools are and how to call them. 1,500.
+    pub tools: usize,
+}
+
+impl Default for Sections {
+    fn default() -> Self {
+        Self { system: 500, summary: 800, recent: 2_000, tool_results: 500, tools: 1_500 }
+    }
+}
+
+impl Sections {
+    /// Of all sections.
+    #[must_use]
+    pub fn total(self) -> usize {
+        self.system + self.summary + self.recent + self.tool_results + self.tools
+    }
+
+    /// The same, shortened evenly where a window has no room for them beside what is `fixed`: then all of them take what the window
+    /// has [comfortably](Window::comfortable), so that a question of ours alone never causes a warning.
+    #[must_use]
+    pub fn within(self, window: Window, fixed: usize) -> Self {
+        let (room, total) = (window.comfortable().saturating_sub(fixed), self.total());
+        if total <= room || total == 0 {
+            return self;
+        }
+        let share = |tokens: usize| tokens * room / total;
+        Self {
+            system: share(self.system),
+            summary: share(self.summary),
+            recent: share(self.recent),
+            tool_results: share(self.tool_results),
+            tools: share(self.tools),
+        }
+    }
+}
+
+/// Divides a budget among texts of these sizes: who needs less than an even share gets what it needs, and leaves the rest to the
+/// others.
+#[must_use]
+pub fn shares(sizes: &[usize], budget: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..sizes.len()).collect();
+    order.sort_unstable_by_key(|&i| sizes[i]);
+    let (mut left, mut shares) = (budget, vec![0; sizes.len()]);
+    for (done, &i) in order.iter().enumerate() {
+        let even = left / (sizes.len() - done);
+        shares[i] = sizes[i].min(even);
+        left -= shares[i];
+    }
+    shares
+}

@@ -1,0 +1,40 @@
+//! What a question was put together of.
+
+use serde::Serialize;
+
+use super::{Accuracy, Status, Window};
+
+/// In tokens where nothing else is said.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Stats {
+    /// How they were counted.
+    pub accuracy: Accuracy,
+    /// The model's window.
+    pub window: Window,
+    /// How the question fits into it.
+    pub fit: Status,
+    /// Prompt, with the safety rules.
+    pub system: usize,
+    /// Running summary.
+    pub summary: usize,
+    /// Turns as they were, without the latest results.
+    pub recent: usize,
+    /// Latest results of tools.
+    pub tool_results: usize,
+    /// Tools.
+    pub tools: usize,
+    /// All of it.
+    pub total: usize,
+    /// Turns shown.
+    pub turns: usize,
+    /// Messages of the history that are left out and have to be summarized.
+    pub messages_left_out: usize,
+    /// Results of tools that were cut.
+    pub results_cut: usize,
+    /// Tools offered.
+    pub tools_offered: usize,
+    /// Tools for which there was no room.
+    pub tools_left_out: usize,
+    /// Tokens of the summary for each token of what it stands for: 0.05 means that 95 % were saved. `None` without a summary.
+    pub compression_ratio: Option<f64>,
+}

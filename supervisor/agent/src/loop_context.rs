@@ -1,0 +1,246 @@
+//! What is known of a turn.
+//!
+//! Facts come in through [`crate::machine::Turn`]; guards, effects and records read them. The counters are private, so that
+//! nothing but a fact moves them, and they only count up: what is left of a budget is worked out, and never below 0.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use talon_llm::model::{Answer, ToolCall, Usage};
+
+use crate::budget::{self, Budgets, Outcome};
+use crate::machine::BudgetUse;
+use crate::progress::Fingerprint;
+
+mod facts;
+mod outcome;
+mod tally;
+
+pub use outcome::{End, Failure, Finished, Verdict};
+pub use tally::{Ran, Tally, ToolResult};
+
+/// The name under which errors of tools that were never offered are counted together: with one count a name, a model that makes
+/// up a new name each time would never run out. It is no tool's name, for it has a space.
+pub const NEVER_OFFERED: &str = "tools that do not exist";
+
+/// What is known of a turn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoopContext {
+    budgets: Budgets,
+    goal: String,
+    iteration: u32,
+    retries: u32,
+    answer: Option<Answer>,
+    results: Option<Vec<ToolResult>>,
+    verdict: Option<Verdict>,
+    failure: Option<Failure>,
+    tallies: BTreeMap<String, Tally>,
+    history: Vec<Fingerprint>,
+    completed: Vec<String>,
+    partial: Option<String>,
+    usage: Usage,
+    spent: Spent,
+    spent_before: Spent,
+}
+
+/// What a turn has used of the budgets that run by themselves.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Since the turn began.
+    pub elapsed: Duration,
+    /// In millionths of a US dollar.
+    pub micro_usd: u64,
+}
+
+impl LoopContext {
+    /// At a turn's beginning.
+    #[must_use]
+    pub fn new(goal: impl Into<String>, budgets: Budgets) -> Self {
+        Self {
+            budgets,
+            goal: goal.into(),
+            iteration: 0,
+            retries: 0,
+            answer: None,
+            results: None,
+            verdict: None,
+            failure: None,
+            tallies: BTreeMap::new(),
+            history: Vec::new(),
+            completed: Vec::new(),
+            partial: None,
+            usage: Usage::default(),
+            spent: Spent::default(),
+            spent_before: Spent::default(),
+        }
+    }
+
+    /// What the turn may use.
+    #[must_use]
+    pub fn budgets(&self) -> &Budgets {
+        &self.budgets
+    }
+
+    /// What the person asked for.
+    #[must_use]
+    pub fn goal(&self) -> &str {
+        &self.goal
+    }
+
+    /// How often the model has answered in this turn.
+    #[must_use]
+    pub fn iteration(&self) -> u32 {
+        self.iteration
+    }
+
+    /// How often it may still be asked.
+    #[must_use]
+    pub fn iterations_left(&self) -> u32 {
+        self.budgets.iterations.get().saturating_sub(self.iteration)
+    }
+
+    /// How often an answer was sent back.
+    #[must_use]
+    pub fn retries(&self) -> u32 {
+        self.retries
+    }
+
+    /// How often one may still be.
+    #[must_use]
+    pub fn retries_left(&self) -> u32 {
+        self.budgets.structured_retries.saturating_sub(self.retries)
+    }
+
+    /// The model's answer to the last question.
+    #[must_use]
+    pub fn answer(&self) -> Option<&Answer> {
+        self.answer.as_ref()
+    }
+
+    /// What it called.
+    #[must_use]
+    pub fn calls(&self) -> &[ToolCall] {
+        self.answer.as_ref().map_or(&[], |answer| &answer.calls)
+    }
+
+    /// What came of that, in the same order.
+    #[must_use]
+    pub fn results(&self) -> Option<&[ToolResult]> {
+        self.results.as_deref()
+    }
+
+    /// What was found of the answer.
+    #[must_use]
+    pub fn verdict(&self) -> Option<&Verdict> {
+        self.verdict.as_ref()
+    }
+
+    /// What failed.
+    #[must_use]
+    pub fn failure(&self) -> Option<&Failure> {
+        self.failure.as_ref()
+    }
+
+    /// Successes and errors by tool.
+    #[must_use]
+    pub fn tallies(&self) -> &BTreeMap<String, Tally> {
+        &self.tallies
+    }
+
+    /// Whether the last batch counted for this name.
+    #[must_use]
+    pub fn just_used(&self, tool: &str) -> bool {
+        let results = self.results.as_deref().unwrap_or_default();
+        self.calls().iter().zip(results).any(|(call, result)| match result.ran {
+            Ran::NotOffered => tool == NEVER_OFFERED,
+            Ran::Succeeded | Ran::Failed => tool == call.name,
+            Ran::OverTheLimit => false,
+        })
+    }
+
+    /// One a batch of calls, in the order in which they were made.
+    #[must_use]
+    pub fn history(&self) -> &[Fingerprint] {
+        &self.history
+    }
+
+    /// Names of tools that run; for clients.
+    #[must_use]
+    pub fn pending(&self) -> Vec<&str> {
+        let running = if self.results.is_none() { self.calls() } else { &[] };
+        running.iter().map(|call| call.name.as_str()).collect()
+    }
+
+    /// Names of tools that have run, in their order; for clients.
+    #[must_use]
+    pub fn completed(&self) -> &[String] {
+        &self.completed
+    }
+
+    /// The last that the model said in this turn, if it said anything: what a turn without an answer has for one.
+    #[must_use]
+    pub fn partial(&self) -> Option<&str> {
+        self.partial.as_deref()
+    }
+
+    /// Tokens of all questions and answers.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// Time and money used.
+    #[must_use]
+    pub fn spent(&self) -> Spent {
+        self.spent
+    }
+
+    /// The same when the model was last asked.
+    #[must_use]
+    pub fn spent_before(&self) -> Spent {
+        self.spent_before
+    }
+
+    /// What is used and left of each budget.
+    #[must_use]
+    pub fn budget_use(&self) -> BudgetUse {
+        let errors = self.tallies.values().map(Tally::errors).max().unwrap_or_default();
+        BudgetUse {
+            iterations_left: self.iterations_left(),
+            tool_errors_left: self.budgets.tool_errors.get().saturating_sub(errors),
+            retries_left: self.retries_left(),
+            elapsed_ms: milliseconds(self.spent.elapsed),
+            left_ms: milliseconds(self.budgets.wall_time.saturating_sub(self.spent.elapsed)),
+            tokens: self.usage.input_tokens.saturating_add(self.usage.output_tokens),
+            micro_usd: self.spent.micro_usd,
+            micro_usd_left: self.budgets.micro_usd.map(|most| most.saturating_sub(self.spent.micro_usd)),
+        }
+    }
+
+    /// What [`crate::machine::Effect::TellDone`] tells.
+    #[must_use]
+    pub fn finished(&self) -> Option<Finished> {
+        let Some(Verdict::Accepted(answer)) = &self.verdict else { return None };
+        Some(Finished {
+            answer: answer.clone(),
+            iterations: self.iteration,
+            usage: self.usage,
+            micro_usd: self.spent.micro_usd,
+        })
+    }
+
+    /// What [`crate::machine::Effect::TellEnd`] tells.
+    #[must_use]
+    pub fn end(&self) -> Option<End> {
+        let reason = match (&self.failure, budget::judge(self)) {
+            (Some(failure), _) => failure.clone(),
+            (None, Outcome::Exceeded(limit)) => Failure::Limit(limit),
+            (None, Outcome::Within(_)) => return None,
+        };
+        Some(End { sentence: reason.to_string(), reason, partial: self.partial.clone() })
+    }
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

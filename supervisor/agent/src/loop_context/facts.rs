@@ -1,0 +1,83 @@
+//! How facts change what is known of a turn.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use talon_llm::model::Answer;
+
+use super::{Failure, LoopContext, NEVER_OFFERED, Ran, ToolResult, Verdict};
+use crate::machine::{Event, State};
+use crate::progress::Fingerprint;
+
+impl LoopContext {
+    /// The clock, as the driver reads it. It never goes back.
+    pub(crate) fn at(&mut self, elapsed: Duration) {
+        self.spent.elapsed = self.spent.elapsed.max(elapsed);
+    }
+
+    pub(crate) fn answered(&mut self, answer: Answer, micro_usd: u64) {
+        self.iteration = self.iteration.saturating_add(1);
+        self.spent.micro_usd = self.spent.micro_usd.saturating_add(micro_usd);
+        let usage = answer.usage.unwrap_or_default();
+        self.usage.input_tokens = self.usage.input_tokens.saturating_add(usage.input_tokens);
+        self.usage.cached_input_tokens =
+            self.usage.cached_input_tokens.saturating_add(usage.cached_input_tokens);
+        self.usage.output_tokens = self.usage.output_tokens.saturating_add(usage.output_tokens);
+        self.usage.thinking_tokens = self.usage.thinking_tokens.saturating_add(usage.thinking_tokens);
+        if !answer.text.trim().is_empty() {
+            self.partial = Some(answer.text.trim().to_owned());
+        }
+        self.answer = Some(answer);
+    }
+
+    /// Counts the results of a batch, if there is one for each call.
+    pub(crate) fn executed(&mut self, results: Vec<ToolResult>) {
+        let calls = self.answer.as_ref().map_or(&[][..], |answer| &answer.calls);
+        if calls.len() == results.len() {
+            self.history.push(Fingerprint::of_batch(calls.iter().zip(&results)));
+            let mut counted = BTreeSet::new();
+            for (call, result) in calls.iter().zip(&results) {
+                let name = if result.ran == Ran::NotOffered { NEVER_OFFERED } else { &call.name };
+                match result.ran {
+                    // The same call several times in one answer is one repetition: the model has not seen what came of it, and a
+                    // limit must not be reached before there was a warning.
+                    Ran::Succeeded => {
+                        let print = Fingerprint::of_call(call, result);
+                        if counted.insert(print) {
+                            self.tallies.entry(name.to_owned()).or_default().succeeded(print);
+                        }
+                        self.completed.push(call.name.clone());
+                    }
+                    Ran::Failed => {
+                        self.tallies.entry(name.to_owned()).or_default().failed();
+                        self.completed.push(call.name.clone());
+                    }
+                    Ran::NotOffered => self.tallies.entry(name.to_owned()).or_default().failed(),
+                    Ran::OverTheLimit => {}
+                }
+            }
+        }
+        self.results = Some(results);
+    }
+
+    pub(crate) fn checked(&mut self, verdict: Verdict) {
+        self.verdict = Some(verdict);
+    }
+
+    pub(crate) fn failed(&mut self, failure: Failure) {
+        self.failure = Some(failure);
+    }
+
+    /// Behind a transition. What was said of the question before says nothing of the next one.
+    pub(crate) fn moved(&mut self, event: Event, to: State) {
+        if event == Event::CompletionRetry {
+            self.retries = self.retries.saturating_add(1);
+        }
+        if to == State::AwaitLlm {
+            self.answer = None;
+            self.results = None;
+            self.verdict = None;
+            self.spent_before = self.spent;
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What has to hold for a transition.
+
+use super::state::words;
+use crate::budget::{self, Outcome};
+use crate::loop_context::{LoopContext, Verdict};
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+words! {
+    /// A condition on the context. Its word is a clause that fits behind "only if".
+    Guard {
+        /// The model may be asked once more.
+        IterationsLeft = "iterations are left",
+        /// The model's answer to the last question is there.
+        Answered = "the model has answered",
+        /// That answer calls nothing.
+        CallsNothing = "the answer calls no tool",
+        /// That answer calls something.
+        CallsTools = "the answer calls tools",
+        /// As many results as calls.
+        ResultsComplete = "each call has its result",
+        /// No limit is reached.
+        WithinBudgets = "no limit is reached",
+        /// One is.
+        BudgetExceeded = "a limit is reached",
+        /// The answer was found wanting, and both a retry and an iteration are left.
+        InvalidRetriesLeft = "the answer does not fit and a retry is left",
+        /// The answer was found right.
+        Accepted = "the answer was accepted",
+        /// Somebody said what failed.
+        FailureKnown = "it is known what failed",
+    }
+}
+
+impl Guard {
+    /// Whether it holds.
+    #[must_use]
+    pub fn holds(self, context: &LoopContext) -> bool {
+        match self {
+            Self::IterationsLeft => context.iterations_left() > 0,
+            Self::Answered => context.answer().is_some(),
+            Self::CallsNothing => context.answer().is_some_and(|answer| answer.calls.is_empty()),
+            Self::CallsTools => context.answer().is_some_and(|answer| !answer.calls.is_empty()),
+            Self::ResultsComplete => context
+                .answer()
+                .is_some_and(|answer| Some(answer.calls.len()) == context.results().map(<[_]>::len)),
+            Self::WithinBudgets => matches!(budget::judge(context), Outcome::Within(_)),
+            Self::BudgetExceeded => matches!(budget::judge(context), Outcome::Exceeded(_)),
+            Self::InvalidRetriesLeft => {
+                matches!(context.verdict(), Some(Verdict::Invalid(_)))
+                    && context.retries_left() > 0
+                    && context.iterations_left() > 0
+                    && budget::spent(context).is_none()
+            }
+            Self::Accepted => matches!(context.verdict(), Some(Verdict::Accepted(_))),
+            Self::FailureKnown => context.failure().is_some(),
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The machine with its context: facts in, effects and records out.
+
+use std::time::Duration;
+
+use talon_llm::model::Answer;
+
+use super::{Effect, Event, NotTaken, Record, State, step, table};
+use crate::budget::{self, Budgets, Limit, Outcome};
+use crate::loop_context::{Failure, LoopContext, ToolResult, Verdict};
+
+/// What the driver brings.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fact {
+    /// All that the turn needs is there.
+    Ready,
+    /// The model answered.
+    Answered {
+        /// What.
+        answer: Answer,
+        /// What question and answer cost, with all attempts, in millionths of a US dollar; 0 if nobody knows.
+        micro_usd: u64,
+    },
+    /// The tools ran: one result a call of the answer, in its order ([`crate::tools::Batch`]).
+    Executed(Vec<ToolResult>),
+    /// The answer was checked.
+    Checked(Verdict),
+    /// Something did not work that the turn cannot go on without.
+    Failed(Failure),
+}
+
+/// What came of a fact.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Advance {
+    /// What is to be done, in this order.
+    pub effects: Vec<Effect>,
+    /// The transitions, one record each.
+    pub records: Vec<Record>,
+}
+
+/// One turn. It is what its facts make of it, so the same facts rebuild it after a restart, as they are stored with the session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Turn {
+    state: State,
+    context: LoopContext,
+}
+
+impl Turn {
+    /// At its beginning.
+    #[must_use]
+    pub fn new(goal: impl Into<String>, budgets: Budgets) -> Self {
+        Self { state: State::Init, context: LoopContext::new(goal, budgets) }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// What is known of it.
+    #[must_use]
+    pub fn context(&self) -> &LoopContext {
+        &self.context
+    }
+
+    /// The most transitions that a turn takes, whatever happens: it is entered once and ended once, and each question to the model
+    /// has at most four.
+    #[must_use]
+    pub fn longest(budgets: &Budgets) -> u64 {
+        2 + 4 * u64::from(budgets.iterations.get())
+    }
+
+    /// Takes a fact, and sends all events that follow from it without anything having to be done in between. `elapsed` is the
+    /// driver's clock, since the turn began.
+    ///
+    /// # Errors
+    /// [`NotTaken`] if it is not what the turn waits for; the turn is then what it was before.
+    pub fn take(&mut self, fact: Fact, elapsed: Duration) -> Result<Advance, NotTaken> {
+        let mut next = self.clone();
+        let advance = next.advance(fact, elapsed)?;
+        *self = next;
+        Ok(advance)
+    }
+
+    fn advance(&mut self, fact: Fact, elapsed: Duration) -> Result<Advance, NotTaken> {
+        let mut advance = Advance::default();
+        self.context.at(elapsed);
+        match fact {
+            Fact::Ready => self.send(Event::StartLoop, &mut advance)?,
+            Fact::Answered { answer, micro_usd } => {
+                self.expect(Event::LlmResponse)?;
+                self.context.answered(answer, micro_usd);
+                self.send(Event::LlmResponse, &mut advance)?;
+                self.evaluate(&mut advance)?;
+            }
+            Fact::Executed(results) => {
+                self.expect(Event::ToolsExecuted)?;
+                self.context.executed(results);
+                self.send(Event::ToolsExecuted, &mut advance)?;
+                let event = match budget::judge(&self.context) {
+                    Outcome::Within(_) => Event::BudgetOk,
+                    Outcome::Exceeded(_) => Event::BudgetExceeded,
+                };
+                self.send(event, &mut advance)?;
+            }
+            Fact::Checked(verdict) => {
+                self.expect(Event::CompletionSuccess)?;
+                self.context.checked(verdict.clone());
+                match verdict {
+                    Verdict::Accepted(_) => self.send(Event::CompletionSuccess, &mut advance)?,
+                    Verdict::Invalid(error) => match self.send(Event::CompletionRetry, &mut advance) {
+                        Err(NotTaken::Guarded { .. }) => {
+                            let why = self.no_retry().map_or(Failure::Answer(error), Failure::Limit);
+                            self.fail(why, &mut advance)?;
+                        }
+                        sent => sent?,
+                    },
+                }
+            }
+            Fact::Failed(failure) => self.fail(failure, &mut advance)?,
+        }
+        Ok(advance)
+    }
+
+    /// Tools whose results nobody may pay to look at are not run.
+    fn evaluate(&mut self, advance: &mut Advance) -> Result<(), NotTaken> {
+        if self.context.calls().is_empty() {
+            return self.send(Event::ResponseNoTool, advance);
+        }
+        match budget::spent(&self.context) {
+            Some(limit) => self.fail(Failure::Limit(limit), advance),
+            None => self.send(Event::ResponseWithTools, advance),
+        }
+    }
+
+    /// The limit that stands in the way of a retry, if it is not the number of retries.
+    fn no_retry(&self) -> Option<Limit> {
+        if self.context.retries_left() == 0 {
+            return None;
+        }
+        budget::spent(&self.context).or_else(|| {
+            (self.context.iterations_left() == 0)
+                .then(|| Limit::Iterations { most: self.context.budgets().iterations.get() })
+        })
+    }
+
+    fn fail(&mut self, failure: Failure, advance: &mut Advance) -> Result<(), NotTaken> {
+        self.context.failed(failure);
+        self.send(Event::Failure, advance)
+    }
+
+    /// Refuses a fact that this state does not wait for, before anything is written into the context.
+    fn expect(&self, event: Event) -> Result<(), NotTaken> {
+        let state = self.state;
+        match table::find(state, event) {
+            Some(_) => Ok(()),
+            None if state.is_terminal() => Err(NotTaken::Ended { state, event }),
+            None => Err(NotTaken::NoTransition { state, event }),
+        }
+    }
+
+    fn send(&mut self, event: Event, advance: &mut Advance) -> Result<(), NotTaken> {
+        let (to, effects) = step(self.state, event, &self.context)?;
+        self.context.moved(event, to);
+        advance.records.push(Record::of(self.state, event, to, &self.context));
+        advance.effects.extend(effects);
+        self.state = to;
+        Ok(())
+    }
+}

@@ -1,0 +1,101 @@
+//! Whether a turn gets on: telling a batch of calls and what it brought from the one before.
+
+use std::fmt;
+
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use talon_llm::model::{Arguments, ToolCall};
+
+use crate::loop_context::{Ran, ToolResult};
+
+/// The longest round of batches that counts as going in a circle. A model that reads one file, then another, then the first one
+/// again does so in rounds of two or three; longer rounds run into the limit of iterations.
+const LONGEST_ROUND: usize = 3;
+
+/// SHA-256 over a batch of calls: names, arguments as [`stable`] JSON, how each went and what it said. The order of the calls makes
+/// no difference, as they run at once.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fingerprint([u8; 32]);
+
+impl Fingerprint {
+    /// Of a batch.
+    #[must_use]
+    pub fn of_batch<'a>(batch: impl Iterator<Item = (&'a ToolCall, &'a ToolResult)>) -> Self {
+        let mut each: Vec<Self> = batch.map(|(call, result)| Self::of_call(call, result)).collect();
+        each.sort_unstable();
+        let mut hash = Sha256::new();
+        for print in each {
+            hash.update(print.0);
+        }
+        Self(hash.finalize().into())
+    }
+
+    /// Of one call, by which a tool's successes are told apart.
+    #[must_use]
+    pub fn of_call(call: &ToolCall, result: &ToolResult) -> Self {
+        let mut hash = Sha256::new();
+        // Each piece with its length in front, so that no text of one can pass for the beginning of the next.
+        let mut piece = |bytes: &[u8]| {
+            hash.update((bytes.len() as u64).to_le_bytes());
+            hash.update(bytes);
+        };
+        piece(call.name.as_bytes());
+        match &call.arguments {
+            Arguments::Object(arguments) => {
+                piece(b"object");
+                piece(stable(&Value::Object(arguments.clone())).as_bytes());
+            }
+            Arguments::Unreadable(text) => {
+                piece(b"text");
+                piece(text.as_bytes());
+            }
+        }
+        piece(match result.ran {
+            Ran::Succeeded => b"succeeded",
+            Ran::Failed => b"failed",
+            Ran::NotOffered => b"not offered",
+            Ran::OverTheLimit => b"over the limit",
+        });
+        piece(result.said.as_bytes());
+        Self(hash.finalize().into())
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex::encode(&self.0[..8]))
+    }
+}
+
+/// How often in a row the last batch, or the last round of up to three batches, was the same; 0 without any batch.
+#[must_use]
+pub fn repeats(history: &[Fingerprint]) -> u32 {
+    let rounds = (1..=LONGEST_ROUND).filter_map(|length| {
+        let last = history.rchunks_exact(length).next()?;
+        let times = history.rchunks_exact(length).take_while(|round| *round == last).count();
+        u32::try_from(times).ok()
+    });
+    rounds.max().unwrap_or_default()
+}
+
+/// JSON that is the same for the same value: keys in order, without white space. Providers and models write the same arguments in
+/// different orders.
+#[must_use]
+pub fn stable(value: &Value) -> String {
+    fn sorted(value: &Value) -> Value {
+        match value {
+            Value::Object(fields) => {
+                let mut fields: Vec<_> =
+                    fields.iter().map(|(key, value)| (key.clone(), sorted(value))).collect();
+                fields.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+                Value::Object(fields.into_iter().collect())
+            }
+            Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
+            other => other.clone(),
+        }
+    }
+    sorted(value).to_string()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,126 @@
+//! The files of a person's workspace: who the assistant is (`IDENTITY.md`), how it behaves (`SOUL.md`), whom it talks to (`USER.md`),
+//! and notes by day.
+//!
+//! They are the person's own words and are read, never written. Their contents are passed in; who reads and watches the files is the
+//! driver.
+
+/// What of a file is looked at: 16 KiB, which is more than a prompt has room for. What is beyond it is not.
+const MAX_FILE_BYTES: usize = 16 * 1024;
+/// A longer name is none.
+const MAX_NAME_CHARS: usize = 64;
+/// Days of notes that are shown: today and yesterday.
+const MAX_DAYS: usize = 2;
+
+/// Where `IDENTITY.md` is missing or empty.
+const IDENTITY: &str = "You are Talon, an assistant that gets things done with tools. Every tool runs in a jail and behind a guard, so \
+call them when they help, several at once where they do not depend on each other.";
+/// Where `SOUL.md` is missing or empty.
+const SOUL: &str = "Be brief, exact and honest. Say what you did and what you do not know; do not guess what a tool can tell. Do what was \
+asked and no more, and ask before you destroy something.";
+
+/// Contents of the files; `None` for one that is not there.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Files<'f> {
+    /// `IDENTITY.md`
+    pub identity: Option<&'f str>,
+    /// `SOUL.md`
+    pub soul: Option<&'f str>,
+    /// `USER.md`
+    pub user: Option<&'f str>,
+    /// Notes, newest day first, each with its date as `2026-11-22`.
+    pub daily: &'f [(&'f str, &'f str)],
+}
+
+/// What the files say, bounded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Workspace {
+    /// Who the assistant is.
+    pub identity: String,
+    /// How it behaves.
+    pub soul: String,
+    /// Whom it talks to; empty if nobody said.
+    pub user: String,
+    /// The person's name, if `USER.md` says it.
+    pub name: Option<String>,
+    /// Notes, newest first.
+    pub daily: Vec<Daily>,
+}
+
+/// Notes of a day.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Daily {
+    /// As `2026-11-22`.
+    pub date: String,
+    /// What they say.
+    pub text: String,
+}
+
+impl Default for Workspace {
+    fn default() -> Self {
+        Self::new(Files::default())
+    }
+}
+
+impl Workspace {
+    /// Of files. Where one is missing or says nothing, a built-in text stands in.
+    #[must_use]
+    pub fn new(files: Files<'_>) -> Self {
+        let user = said(files.user).unwrap_or_default();
+        let daily = files.daily.iter().filter_map(|(date, text)| {
+            said(Some(text)).map(|text| Daily { date: date.chars().take(MAX_NAME_CHARS).collect(), text })
+        });
+        Self {
+            identity: said(files.identity).unwrap_or_else(|| IDENTITY.to_owned()),
+            soul: said(files.soul).unwrap_or_else(|| SOUL.to_owned()),
+            name: name(&user),
+            user: if user.is_empty() { user } else { format!("About the user:\n{user}") },
+            daily: daily.take(MAX_DAYS).collect(),
+        }
+    }
+}
+
+/// What a file says, capped. `None` if that is nothing: headings and comments alone are what an untouched template has.
+fn said(text: Option<&str>) -> Option<String> {
+    let text = text?.trim_start_matches('\u{feff}').trim();
+    let says = |line: &str| {
+        let line = line.trim();
+        !(line.is_empty() || line.starts_with('#') || (line.starts_with("<!--") && line.ends_with("-->")))
+    };
+    let kept = &text[..text.floor_char_boundary(MAX_FILE_BYTES)];
+    if !kept.lines().any(says) {
+        return None;
+    }
+    if kept.len() == text.len() {
+        return Some(kept.to_owned());
+    }
+    Some(format!(
+        "{}\n[truncated: the file is over its limit, {} bytes left out]",
+        kept.trim_end(),
+        text.len() - kept.len()
+    ))
+}
+
+/// The name in a line like `Name: Ada`, `- **Name:** Ada` or `My name is Ada.`.
+fn name(user: &str) -> Option<String> {
+    user.lines().find_map(|line| {
+        let plain: String = line.chars().filter(|c| !matches!(c, '*' | '`')).collect();
+        let plain = plain.trim_start_matches(['-', '#', ' ', '\t']).trim();
+        let (key, value) = match plain.split_once(':') {
+            Some((key, value)) => (key.trim(), value),
+            None => {
+                ("name", plain.strip_prefix("My name is ").or_else(|| plain.strip_prefix("my name is "))?)
+            }
+        };
+        if !["name", "full name", "user name", "username"].contains(&key.to_lowercase().as_str()) {
+            return None;
+        }
+        let value = value.trim().trim_end_matches('.');
+        // What stands in a template for a name.
+        let is_name = value.chars().any(char::is_alphabetic)
+            && value.chars().count() <= MAX_NAME_CHARS
+            && !value.chars().any(char::is_control)
+            && !value.starts_with(['(', '[', '<', '{'])
+            && !["unknown", "tbd", "todo", "your name"].contains(&value.to_lowercase().as_str());
+        is_name.then(|| value.to_owned())
+    })
+}

@@ -1,0 +1,108 @@
+//! The calls of one answer and what comes of them.
+
+use std::fmt;
+
+use talon_llm::model::{Finish, Message, ToolCall};
+
+use super::{Checked, Offer};
+use crate::budget::{self, Budgets};
+use crate::loop_context::{Ran, ToolResult};
+
+/// The results of one answer's calls. They come in any order, each to its call's place, and leave in the order of the calls. A place
+/// is a number and no id: models give the same id twice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Batch(Vec<Option<ToolResult>>);
+
+/// A result has no place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BatchError {
+    /// There is no such call.
+    #[error("there is no call {0} in this batch")]
+    NoSuchCall(usize),
+    /// The call has its result. The first one counts: the model may have been shown it.
+    #[error("call {0} of this batch has its result already")]
+    Twice(usize),
+}
+
+/// What is to be done with the calls of one answer.
+#[derive(Debug)]
+pub struct Planned<'o> {
+    /// What to run, each with its place.
+    pub run: Vec<(usize, Checked<'o>)>,
+    /// Where the results go. Those of calls that are not made are there already.
+    pub batch: Batch,
+}
+
+/// Checks all calls of an answer. One that cannot be made has its result at once and keeps none of the others from being made.
+#[must_use]
+pub fn plan<'o>(calls: &'o [ToolCall], finish: Finish, offer: &'o Offer, budgets: &Budgets) -> Planned<'o> {
+    let mut batch = Batch(vec![None; calls.len()]);
+    let mut run = Vec::new();
+    let at_once = budgets.calls_at_once.get() as usize;
+    for (place, call) in calls.iter().enumerate() {
+        if place >= at_once {
+            let text = budget::over_the_limit(budgets);
+            batch.0[place] = Some(ToolResult { ran: Ran::OverTheLimit, block: text.clone(), said: text });
+            continue;
+        }
+        match offer.check(call, finish == Finish::Length) {
+            Ok(checked) => run.push((place, checked)),
+            Err(refusal) => batch.0[place] = Some(refusal.result()),
+        }
+    }
+    Planned { run, batch }
+}
+
+impl Batch {
+    /// Puts a result where it belongs.
+    ///
+    /// # Errors
+    /// [`BatchError`]; nothing is changed.
+    pub fn put(&mut self, place: usize, result: ToolResult) -> Result<(), BatchError> {
+        match self.0.get_mut(place) {
+            None => Err(BatchError::NoSuchCall(place)),
+            Some(Some(_)) => Err(BatchError::Twice(place)),
+            Some(empty) => {
+                *empty = Some(result);
+                Ok(())
+            }
+        }
+    }
+
+    /// The places without a result.
+    #[must_use]
+    pub fn missing(&self) -> Vec<usize> {
+        self.0.iter().enumerate().filter(|(_, result)| result.is_none()).map(|(place, _)| place).collect()
+    }
+
+    /// All results in the order of the calls, or the batch as it is while one is missing.
+    ///
+    /// # Errors
+    /// The batch, if it is not complete.
+    pub fn into_results(self) -> Result<Vec<ToolResult>, Self> {
+        if self.0.iter().any(Option::is_none) {
+            return Err(self);
+        }
+        Ok(self.0.into_iter().flatten().collect())
+    }
+
+    /// All results, with this text for what is missing: when a turn ends in the middle of its calls, the transcript still has to
+    /// have a result for each.
+    #[must_use]
+    pub fn give_up(self, why: impl fmt::Display) -> Vec<ToolResult> {
+        let text = format!("error: {why}");
+        let missing = || ToolResult { ran: Ran::Failed, block: text.clone(), said: text.clone() };
+        self.0.into_iter().map(|result| result.unwrap_or_else(missing)).collect()
+    }
+}
+
+/// The results as messages of the transcript, one a call, in their order.
+#[must_use]
+pub fn messages(calls: &[ToolCall], results: &[ToolResult]) -> Vec<Message> {
+    let each = calls.iter().zip(results).map(|(call, result)| Message::Tool {
+        call_id: call.id.clone(),
+        content: result.block.clone(),
+        is_error: result.ran != Ran::Succeeded,
+    });
+    each.collect()
+}

@@ -1,0 +1,86 @@
+//! A call against what was offered.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+use talon_llm::model::{Arguments, ToolCall};
+
+use super::nearest::nearest;
+use super::{Offer, Refusal, Tool};
+
+/// A call that can be made.
+#[derive(Debug, Clone, Copy)]
+pub struct Checked<'o> {
+    /// Of which tool.
+    pub tool: &'o Tool,
+    arguments: &'o Map<String, Value>,
+}
+
+impl Checked<'_> {
+    /// The arguments as plugins get them: a string as it is, everything else as its JSON text.
+    #[must_use]
+    pub fn on_wire(&self) -> BTreeMap<String, String> {
+        let given = self.arguments.iter().filter(|(_, value)| !value.is_null());
+        given
+            .map(|(name, value)| match value {
+                Value::String(text) => (name.clone(), text.clone()),
+                other => (name.clone(), other.to_string()),
+            })
+            .collect()
+    }
+}
+
+impl Offer {
+    /// Whether a call can be made. `cut_off` says that the answer it is from ran into its limit of tokens.
+    ///
+    /// # Errors
+    /// [`Refusal`], for the model.
+    pub fn check<'o>(&'o self, call: &'o ToolCall, cut_off: bool) -> Result<Checked<'o>, Refusal> {
+        let names = || self.0.keys().map(String::as_str);
+        let Some(tool) = self.get(&call.name) else {
+            return Err(Refusal::not_offered(call, nearest(&call.name, names())));
+        };
+        let arguments = match &call.arguments {
+            Arguments::Object(arguments) => arguments,
+            Arguments::Unreadable(text) => return Err(Refusal::unreadable(text, cut_off)),
+        };
+        let properties = tool.spec.parameters.get("properties").and_then(Value::as_object);
+        let is_known = |name: &str| properties.is_some_and(|properties| properties.contains_key(name));
+        let (known, unknown): (Vec<_>, Vec<_>) =
+            arguments.iter().filter(|(_, value)| !value.is_null()).partition(|(name, _)| is_known(name));
+        let unknown: Vec<_> = unknown
+            .into_iter()
+            .take(MAX_UNKNOWN)
+            .map(|(name, _)| {
+                let near = nearest(name, properties.into_iter().flat_map(Map::keys).map(String::as_str));
+                (name.clone(), near)
+            })
+            .collect();
+        let mismatches = tool.schema().map_or(Ok(()), |schema| schema.check(&as_meant(known, properties)));
+        match mismatches {
+            Ok(()) if unknown.is_empty() => Ok(Checked { tool, arguments }),
+            Ok(()) => Err(Refusal::arguments(Vec::new(), unknown)),
+            Err(mismatches) => Err(Refusal::arguments(mismatches, unknown)),
+        }
+    }
+}
+
+/// Arguments that do not exist and are named to the model. It sees the schema; more than a few are a misunderstanding.
+const MAX_UNKNOWN: usize = 4;
+
+/// The arguments as they are checked: `null` is an argument that was left out, and a number or list that a model wrote into a
+/// string is that number or list. Both are the same on the wire, and a model that is sent back over it pays for nothing.
+fn as_meant(arguments: Vec<(&String, &Value)>, properties: Option<&Map<String, Value>>) -> Value {
+    let meant = arguments.into_iter().map(|(name, value)| {
+        let wants =
+            properties.and_then(|properties| properties.get(name)).and_then(|schema| schema.get("type"));
+        let value = match (value, wants.and_then(Value::as_str)) {
+            (Value::String(text), Some("integer" | "number" | "boolean" | "array" | "object")) => {
+                serde_json::from_str(text).unwrap_or_else(|_| value.clone())
+            }
+            _ => value.clone(),
+        };
+        (name.clone(), value)
+    });
+    Value::Object(meant.collect())
+}

@@ -1,0 +1,101 @@
+//! A call that is not made, in words for the model.
+
+use std::fmt::Write as _;
+
+use talon_guard::Raw;
+use talon_llm::model::ToolCall;
+
+use crate::answer::Mismatch;
+use crate::loop_context::{Ran, ToolResult};
+
+/// How much of a name or a text that a model made up is shown back to it.
+const MAX_SHOWN_CHARS: usize = 80;
+
+/// Why a call is not made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// There is no tool of this name.
+    NotOffered {
+        /// What was called.
+        name: String,
+        /// The nearest names there are.
+        nearest: Vec<String>,
+    },
+    /// The arguments are no JSON object.
+    Unreadable {
+        /// How they begin.
+        start: String,
+        /// The answer ran into its limit of tokens, which is why.
+        cut_off: bool,
+    },
+    /// The arguments do not fit the tool's schema.
+    Arguments {
+        /// Where and how.
+        mismatches: Vec<Mismatch>,
+        /// Arguments that do not exist, each with the nearest that do.
+        unknown: Vec<(String, Vec<String>)>,
+    },
+}
+
+impl Refusal {
+    pub(super) fn not_offered(call: &ToolCall, nearest: Vec<String>) -> Self {
+        Self::NotOffered { name: shown(&call.name), nearest }
+    }
+
+    pub(super) fn unreadable(text: &str, cut_off: bool) -> Self {
+        Self::Unreadable { start: shown(text), cut_off }
+    }
+
+    pub(super) fn arguments(mismatches: Vec<Mismatch>, unknown: Vec<(String, Vec<String>)>) -> Self {
+        Self::Arguments {
+            mismatches,
+            unknown: unknown.into_iter().map(|(name, near)| (shown(&name), near)).collect(),
+        }
+    }
+
+    /// The sentence.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut out = "error: ".to_owned();
+        match self {
+            Self::NotOffered { name, nearest } => {
+                let _ = write!(out, "there is no tool {name:?}");
+                if nearest.is_empty() {
+                    out.push_str("; call only the tools that are offered");
+                } else {
+                    let _ = write!(out, "; did you mean {}?", nearest.join(", "));
+                }
+            }
+            Self::Unreadable { cut_off: true, .. } => {
+                out.push_str("your answer ran into its limit of tokens in the middle of this call; make it shorter, or in parts");
+            }
+            Self::Unreadable { start, cut_off: false } => {
+                let _ = write!(out, "the arguments are not a JSON object: {start:?}");
+            }
+            Self::Arguments { mismatches, unknown } => {
+                let unknown = unknown.iter().map(|(name, nearest)| match nearest.first() {
+                    Some(nearest) => format!("there is no argument {name:?}, did you mean {nearest}?"),
+                    None => format!("there is no argument {name:?}"),
+                });
+                let all: Vec<String> = unknown.chain(mismatches.iter().map(Mismatch::to_string)).collect();
+                let _ = write!(out, "the arguments do not fit: {}", all.join("; "));
+            }
+        }
+        out
+    }
+
+    /// What comes of the call.
+    #[must_use]
+    pub fn result(&self) -> ToolResult {
+        let ran = if matches!(self, Self::NotOffered { .. }) { Ran::NotOffered } else { Ran::Failed };
+        // What is quoted in it the model may have from a plugin.
+        let text = Raw::from(self.text()).text().into_string();
+        ToolResult { ran, block: text.clone(), said: text }
+    }
+}
+
+fn shown(text: &str) -> String {
+    let mut chars = text.chars();
+    let start: String = chars.by_ref().take(MAX_SHOWN_CHARS).collect();
+    if chars.next().is_some() { start + "…" } else { start }
+}

@@ -1,0 +1,98 @@
+//! The JSON Schema of a tool's arguments, put together from what an action says of its parameters.
+//!
+//! The texts come sanitized from the supervisor, and still say what a plugin wants: here it is only made sure that they are
+//! schemas in the place where they stand, and that no provider is sent anywhere by one.
+
+use serde_json::{Map, Value, json};
+use talon_proto::plugin::{Action, Parameter};
+
+/// Keywords that would give a fragment another base than the document it stands in, and so its references another meaning.
+const IDENTITIES: [&str; 4] = ["$schema", "$id", "$anchor", "$dynamicAnchor"];
+/// Keywords whose values are data of the plugin's, not schemas.
+const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
+
+/// The schema of all arguments together.
+pub(super) fn of_arguments(action: &Action) -> Map<String, Value> {
+    let mut properties = Map::new();
+    for parameter in &action.parameters {
+        properties.insert(parameter.name.clone(), of_parameter(parameter));
+    }
+    let required: Vec<&str> =
+        action.parameters.iter().filter(|p| p.required).map(|p| p.name.as_str()).collect();
+    let mut schema = Map::new();
+    schema.insert("type".to_owned(), json!("object"));
+    schema.insert("properties".to_owned(), Value::Object(properties));
+    if !required.is_empty() {
+        schema.insert("required".to_owned(), json!(required));
+    }
+    schema.insert("additionalProperties".to_owned(), json!(false));
+    schema
+}
+
+fn of_parameter(parameter: &Parameter) -> Value {
+    let mut schema = settled(&parameter.schema, &place(&parameter.name)).unwrap_or_default();
+    let says_what = ["type", "$ref", "anyOf", "oneOf", "allOf", "enum", "const", "not"];
+    if !says_what.iter().any(|keyword| schema.contains_key(*keyword)) {
+        schema.insert("type".to_owned(), json!(json_type(&parameter.r#type)));
+    }
+    if !schema.contains_key("description") && !parameter.description.is_empty() {
+        schema.insert("description".to_owned(), json!(parameter.description));
+    }
+    Value::Object(schema)
+}
+
+/// What a plugin calls a type, where it is one of JSON Schema; every other value travels as text.
+fn json_type(name: &str) -> &'static str {
+    ["integer", "number", "boolean", "array", "object"]
+        .into_iter()
+        .find(|known| *known == name)
+        .unwrap_or("string")
+}
+
+/// Where a parameter's schema stands in the whole, as a JSON pointer.
+fn place(name: &str) -> String {
+    format!("/properties/{}", name.replace('~', "~0").replace('/', "~1"))
+}
+
+/// A text as a schema at this place; `None` if it is none, or not one that can stand by itself.
+fn settled(text: &str, place: &str) -> Option<Map<String, Value>> {
+    let Ok(Value::Object(mut schema)) = serde_json::from_str(text) else { return None };
+    settle(&mut schema, place, true).then_some(schema)
+}
+
+/// Makes a schema right for where it stands. False if it refers to something outside of itself, which nobody is to fetch.
+fn settle(schema: &mut Map<String, Value>, place: &str, is_schema: bool) -> bool {
+    if is_schema {
+        schema.retain(|keyword, _| !IDENTITIES.contains(&keyword.as_str()));
+    }
+    schema.iter_mut().all(|(keyword, value)| match value {
+        Value::String(to) if is_schema && matches!(keyword.as_str(), "$ref" | "$dynamicRef") => {
+            match to.strip_prefix('#') {
+                Some(pointer) if pointer.is_empty() || pointer.starts_with('/') => {
+                    *to = format!("#{place}{pointer}");
+                    true
+                }
+                _ => false,
+            }
+        }
+        _ if is_schema && DATA.contains(&keyword.as_str()) => true,
+        Value::Object(inner) => {
+            // Below these keywords the keys are names, and the schemas one step further down.
+            let names = is_schema
+                && matches!(
+                    keyword.as_str(),
+                    "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas"
+                );
+            settle(inner, place, !names)
+        }
+        Value::Array(items) => items.iter_mut().all(|item| match item {
+            Value::Object(inner) => settle(inner, place, true),
+            _ => true,
+        }),
+        _ => true,
+    })
+}
+
+#[cfg(test)]
+#[path = "schema_tests.rs"]
+mod tests;
