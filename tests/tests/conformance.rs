@@ -213,6 +213,8 @@ examples! {
     code_search_passes: "code-search", "config: { root: SCRATCH }\nsandbox: { fs: { read: [SCRATCH] } }", [];
     web_fetch_passes: "web-fetch", "", [];
     notes_passes: "notes", "", ["--action", "add text=conformance"];
+    files_passes: "files", "config: { root: SCRATCH }\nsandbox: { fs: { write: [SCRATCH] } }", [];
+    shell_passes: "shell", "", ["--action", "run command=pwd"];
     csv_query_passes: "csv-query", "", [];
     hello_py_passes: "hello-py", "", [];
     hello_go_passes: "hello-go", "", [];

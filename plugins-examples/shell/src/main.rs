@@ -1,0 +1,22 @@
+//! Runs commands in a scratch directory.
+
+mod kept;
+mod run;
+mod settings;
+
+#[cfg(test)]
+mod tests;
+
+use std::process::ExitCode;
+
+use talon_sdk::Plugin;
+
+use crate::settings::{Config, Scratch};
+
+fn main() -> ExitCode {
+    Plugin::new("shell")
+        .description("Runs shell commands in a scratch directory.")
+        .tool(run::run())
+        .init(|config: Config| async move { Scratch::open(config) })
+        .serve()
+}
