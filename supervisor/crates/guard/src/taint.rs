@@ -39,6 +39,7 @@ use crate::wrap::Guarded;
 
 mod grams;
 mod kept;
+mod letters;
 mod table;
 
 use grams::{GRAM, Grams, STRIDE};
@@ -145,12 +146,9 @@ impl Taint {
             budget -= value.len();
             own.reserve(value.len());
             self.shared.grams.of_every_position(value, |grams| {
-                let table = table.map(lock);
-                for gram in grams {
-                    own.add(gram);
-                    if let Some(table) = &table {
-                        table.sources_of(gram, &mut sources);
-                    }
+                own.add(grams);
+                if let Some(table) = table {
+                    lock(table).sources_of(grams, &mut sources);
                 }
             });
         }
@@ -176,11 +174,10 @@ impl Taint {
             }
             let Some(table) = &table else { return };
             self.shared.grams.of_every_stride(text, |grams| {
+                let others = own.without(grams);
                 let mut table = lock(table);
                 let source = table.source(plugin);
-                for gram in grams.filter(|gram| !own.has(*gram)) {
-                    table.insert(gram, source);
-                }
+                table.insert(others, source);
             });
         }
     }
@@ -230,10 +227,9 @@ impl Own {
         self.grams.reserve((bytes + 1).saturating_sub(GRAM).min(MAX_OWN));
     }
 
-    fn add(&mut self, gram: u64) {
-        if self.grams.len() < MAX_OWN {
-            self.grams.push(gram);
-        }
+    fn add(&mut self, grams: &[u64]) {
+        let room = MAX_OWN.saturating_sub(self.grams.len());
+        self.grams.extend_from_slice(&grams[..grams.len().min(room)]);
     }
 
     /// For looking many of them up.
@@ -258,6 +254,19 @@ struct Seen<'o> {
 const WORDS: usize = 16;
 
 impl Seen<'_> {
+    /// Those of these that are not the call's, moved to the front.
+    fn without<'g>(&self, grams: &'g mut [u64]) -> &'g [u64] {
+        // Nearly always there are none to leave out, and nothing to move.
+        let Some(first) = grams.iter().position(|gram| self.has(*gram)) else { return grams };
+        let mut count = first;
+        for index in first..grams.len() {
+            let gram = grams[index];
+            grams[count] = gram;
+            count += usize::from(!self.has(gram));
+        }
+        &grams[..count]
+    }
+
     fn has(&self, gram: u64) -> bool {
         self.bits[Self::word(gram)] & Self::bit(gram) != 0 && self.grams.binary_search(&gram).is_ok()
     }

@@ -218,7 +218,8 @@ impl Watch {
         self.ended = true;
         let took = self.accepted.elapsed();
         let duration_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        self.span.record("outcome", outcome).record("reason", reason).record("duration_us", duration_us);
+        // All at once: each time, everybody who listens looks for the span.
+        tracing::record_all!(self.span, outcome = outcome, reason = reason, duration_us = duration_us);
         tracing::debug!(parent: &self.span, outcome, reason, duration_us, "call finished");
         took
     }

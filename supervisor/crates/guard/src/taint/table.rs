@@ -1,10 +1,16 @@
 //! The fingerprints of one scope, in fixed space.
+//!
+//! A bucket is judged as a whole, in vectors: where in it something stands is as good as random, and a branch for each place
+//! would be foreseen wrongly once for every fingerprint.
+
+use fearless_simd::prelude::*;
+use fearless_simd::{Level, dispatch, u64x8};
 
 /// How many fingerprints share a bucket: 64 bytes, one line of the cache.
 const WAYS: usize = 8;
 
 /// How much of a full bucket one plugin may take from others. At or above it, it pushes out its own.
-const FAIR_WAYS: usize = WAYS / 2;
+const FAIR_WAYS: u32 = WAYS as u32 / 2;
 
 /// How many plugins a scope tells apart, as many as fit beside a fingerprint. What further ones say counts as the last
 /// one's, under [`OTHERS`].
@@ -16,10 +22,17 @@ const OTHERS: &str = "(others)";
 /// Which plugin said something.
 pub(super) type Source = u8;
 
-/// A hash table that forgets: each bucket holds its newest fingerprints, newest first.
+/// Fingerprints, newest first: each in the upper 56 bits, its source in the lower 8. 0 is an empty place.
+#[derive(Clone, Copy, Default)]
+#[repr(align(64))]
+struct Bucket([u64; WAYS]);
+
+/// The places of a bucket.
+const PLACES: [u64; WAYS] = [0, 1, 2, 3, 4, 5, 6, 7];
+
+/// A hash table that forgets: each bucket holds its newest fingerprints.
 pub(super) struct Table {
-    /// Fingerprint in the upper 56 bits, source in the lower 8. 0 is an empty place.
-    buckets: Box<[[u64; WAYS]]>,
+    buckets: Box<[Bucket]>,
     sources: Vec<String>,
 }
 
@@ -28,7 +41,7 @@ impl Table {
         // A power of two, so that a mask tells the bucket; never more than was asked for, and never none.
         let buckets = (fingerprints / WAYS).max(1);
         let buckets = 1 << buckets.ilog2();
-        Self { buckets: vec![[0; WAYS]; buckets].into_boxed_slice(), sources: Vec::new() }
+        Self { buckets: vec![Bucket::default(); buckets].into_boxed_slice(), sources: Vec::new() }
     }
 
     /// The number of a plugin.
@@ -49,37 +62,73 @@ impl Table {
         &self.sources[usize::from(source)]
     }
 
-    #[inline]
-    pub(super) fn insert(&mut self, gram: u64, source: Source) {
-        let entry = entry(gram, source);
+    /// Remembers that this plugin said these.
+    pub(super) fn insert(&mut self, grams: &[u64], source: Source) {
+        self.insert_at(Level::new(), grams, source);
+    }
+
+    /// The same with the instructions of this level.
+    fn insert_at(&mut self, level: Level, grams: &[u64], source: Source) {
+        dispatch!(level, simd => self.insert_each(simd, grams, source));
+    }
+
+    #[inline(always)]
+    fn insert_each<S: Simd>(&mut self, simd: S, grams: &[u64], source: Source) {
         let mask = self.buckets.len() - 1;
-        let bucket = &mut self.buckets[gram as usize & mask];
-        // What was said a moment ago is said again most of the time, if at all.
-        if bucket[0] == entry {
-            return;
-        }
-        let gives_way = bucket
-            .iter()
-            .position(|&kept| kept == entry || kept == 0)
-            .unwrap_or_else(|| place_in_full(bucket, source));
-        // By hand: for a handful of words a call of `memmove` costs more than the moving.
-        let mut moved = entry;
-        for place in &mut bucket[..=gives_way] {
-            moved = std::mem::replace(place, moved);
+        for &gram in grams {
+            self.buckets[gram as usize & mask].insert(simd, entry(gram, source), source);
         }
     }
 
-    /// Adds to `found` who said this, each once.
-    #[inline]
-    pub(super) fn sources_of(&self, gram: u64, found: &mut Vec<Source>) {
-        let fingerprint = entry(gram, 0);
-        let bucket = &self.buckets[gram as usize & (self.buckets.len() - 1)];
-        for &kept in bucket {
-            let source = kept as u8;
-            if kept & !0xff == fingerprint && !found.contains(&source) {
-                found.push(source);
+    /// Adds to `found` who said these, each once.
+    pub(super) fn sources_of(&self, grams: &[u64], found: &mut Vec<Source>) {
+        dispatch!(Level::new(), simd => self.sources_of_each(simd, grams, found));
+    }
+
+    #[inline(always)]
+    fn sources_of_each<S: Simd>(&self, simd: S, grams: &[u64], found: &mut Vec<Source>) {
+        let mask = self.buckets.len() - 1;
+        for &gram in grams {
+            let Bucket(kept) = &self.buckets[gram as usize & mask];
+            let fingerprints = u64x8::from_slice(simd, kept) & u64x8::splat(simd, !0xff);
+            let said = fingerprints.simd_eq(u64x8::splat(simd, entry(gram, 0)));
+            if said.any_true() {
+                add_sources(kept, said.to_bitmask(), found);
             }
         }
+    }
+}
+
+/// Adds the sources of the places whose bits are set, each once.
+#[cold]
+fn add_sources(kept: &[u64; WAYS], mut places: u64, found: &mut Vec<Source>) {
+    while places != 0 {
+        let source = kept[places.trailing_zeros() as usize] as Source;
+        if !found.contains(&source) {
+            found.push(source);
+        }
+        places &= places - 1;
+    }
+}
+
+impl Bucket {
+    /// Puts an entry of this source first, and moves what is in front of the place that gives way for it.
+    #[inline(always)]
+    fn insert<S: Simd>(&mut self, simd: S, entry: u64, source: Source) {
+        // What was said a moment ago is said again most of the time, if at all.
+        if self.0[0] == entry {
+            return;
+        }
+        let all = |value| u64x8::splat(simd, value);
+        let kept = u64x8::from_slice(simd, &self.0);
+        // An empty place has none but empty ones behind it.
+        let known_or_empty = (kept.simd_eq(all(entry)) | kept.simd_eq(all(0))).to_bitmask();
+        let own = (kept & all(0xff)).simd_eq(all(u64::from(source))).to_bitmask();
+        let gives_way =
+            if known_or_empty == 0 { place_in_full(own) } else { known_or_empty.trailing_zeros() };
+        let moved = all(entry).slide::<{ WAYS - 1 }>(kept);
+        let stays = u64x8::from_slice(simd, &PLACES).simd_gt(all(u64::from(gives_way)));
+        self.0.copy_from_slice(stays.select(kept, moved).as_slice());
     }
 }
 
@@ -88,21 +137,33 @@ fn entry(gram: u64, source: Source) -> u64 {
     (gram & !0xff) | 0x100 | u64::from(source)
 }
 
-/// The oldest of the same plugin if that has its share already, else the oldest of all.
-fn place_in_full(bucket: &[u64; WAYS], source: Source) -> usize {
-    let is_own = |kept: &u64| *kept as u8 == source;
-    let own = bucket.iter().filter(|kept| is_own(kept)).count();
-    let oldest = if own >= FAIR_WAYS { bucket.iter().rposition(is_own) } else { None };
-    oldest.unwrap_or(WAYS - 1)
+/// The oldest of the same plugin, whose places these are, if that has its share already, else the oldest of all.
+#[inline(always)]
+fn place_in_full(own: u64) -> u32 {
+    if own.count_ones() >= FAIR_WAYS { own.ilog2() } else { WAYS as u32 - 1 }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// The levels of this machine.
+    fn levels() -> Vec<Level> {
+        let best = Level::new();
+        let mut levels = vec![best, Level::baseline()];
+        #[cfg(target_arch = "x86_64")]
+        {
+            levels.extend(best.as_avx2().map(Level::Avx2));
+            levels.extend(best.as_sse4_2().map(Level::Sse4_2));
+        }
+        levels
+    }
 
     fn found(table: &Table, gram: u64) -> Vec<&str> {
         let mut sources = Vec::new();
-        table.sources_of(gram, &mut sources);
+        table.sources_of(&[gram], &mut sources);
         sources.iter().map(|source| table.name(*source)).collect()
     }
 
@@ -111,12 +172,43 @@ mod tests {
         index << 20
     }
 
+    /// What a bucket holds after these were put into it, one place after the other.
+    fn slowly(entries: &[u64]) -> [u64; WAYS] {
+        let mut bucket = [0; WAYS];
+        for &entry in entries {
+            let is_own = |kept: &u64| *kept as u8 == entry as u8;
+            let own = bucket.iter().filter(|kept| is_own(kept)).count();
+            let oldest = if own >= WAYS / 2 { bucket.iter().rposition(is_own) } else { None };
+            let known_or_empty = bucket.iter().position(|&kept| kept == entry || kept == 0);
+            let gives_way = known_or_empty.or(oldest).unwrap_or(WAYS - 1);
+            bucket[..=gives_way].rotate_right(1);
+            bucket[0] = entry;
+        }
+        bucket
+    }
+
+    proptest! {
+        #[test]
+        fn a_bucket_is_the_same_as_place_by_place_with_every_level_of_instructions(
+            said in proptest::collection::vec((0..14_u64, 0..4_u8), 0..80),
+        ) {
+            let entries: Vec<u64> = said.iter().map(|&(index, source)| entry(gram(index), source)).collect();
+            for level in levels() {
+                let mut table = Table::new(WAYS);
+                for &(index, source) in &said {
+                    table.insert_at(level, &[gram(index)], source);
+                }
+                prop_assert_eq!(table.buckets[0].0, slowly(&entries), "{:?}", level);
+            }
+        }
+    }
+
     #[test]
     fn the_newest_of_a_plugin_are_there() {
         let mut table = Table::new(WAYS);
         let source = table.source("a");
         for index in 0..20 {
-            table.insert(gram(index), source);
+            table.insert(&[gram(index)], source);
         }
         assert_eq!(found(&table, gram(19)), ["a"]);
         assert_eq!(found(&table, gram(12)), ["a"]);
@@ -128,10 +220,10 @@ mod tests {
         let mut table = Table::new(WAYS);
         let (quiet, loud) = (table.source("quiet"), table.source("loud"));
         for index in 0..4 {
-            table.insert(gram(index), quiet);
+            table.insert(&[gram(index)], quiet);
         }
         for index in 100..10_000 {
-            table.insert(gram(index), loud);
+            table.insert(&[gram(index)], loud);
         }
         assert!((0..4).all(|index| found(&table, gram(index)) == ["quiet"]));
         assert_eq!(found(&table, gram(9_999)), ["loud"]);
@@ -141,9 +233,9 @@ mod tests {
     fn what_two_plugins_said_counts_for_both() {
         let mut table = Table::new(1000);
         let (a, b) = (table.source("a"), table.source("b"));
-        table.insert(gram(1), a);
-        table.insert(gram(1), b);
-        table.insert(gram(1), a);
+        table.insert(&[gram(1)], a);
+        table.insert(&[gram(1)], b);
+        table.insert(&[gram(1)], a);
         assert_eq!(found(&table, gram(1)), ["a", "b"]);
     }
 
@@ -151,7 +243,7 @@ mod tests {
     fn no_fingerprint_is_lost_to_the_empty_place() {
         let mut table = Table::new(0);
         let source = table.source("a");
-        table.insert(0, source);
+        table.insert(&[0], source);
         assert_eq!(found(&table, 0), ["a"]);
     }
 

@@ -1,0 +1,93 @@
+//! What of one character is compared: the lower case of letters and digits of every script.
+//!
+//! Looking a letter up in the tables of Unicode takes some twenty times what copying it takes, so those that make up most text
+//! beyond ASCII have ways of their own: two bytes (Cyrillic, Greek, Arabic, Hebrew, accents) a table, Chinese, Japanese and
+//! Korean a range.
+
+use std::sync::LazyLock;
+
+/// As long as what becomes of one character can get, and then some.
+pub(super) const MAX_LOWER: usize = 16;
+
+/// The characters that UTF-8 writes in two bytes.
+const TWO_BYTES: std::ops::Range<u32> = 0x80..0x800;
+
+/// Of each of [`TWO_BYTES`] the two bytes of its lower case, [`NOTHING`] or [`LONGER`].
+static LOWER: LazyLock<[[u8; 2]; TWO_BYTES.end as usize]> = LazyLock::new(|| {
+    let mut table = [NOTHING; TWO_BYTES.end as usize];
+    for c in TWO_BYTES.filter_map(char::from_u32) {
+        let mut lower = [0; MAX_LOWER];
+        table[c as usize] = match write_slowly(c, &mut lower) {
+            0 => NOTHING,
+            2 => [lower[0], lower[1]],
+            _ => LONGER,
+        };
+    }
+    table
+});
+
+/// The character does not count.
+const NOTHING: [u8; 2] = [0, 0];
+
+/// Its lower case has another length.
+const LONGER: [u8; 2] = [1, 0];
+
+/// Writes the lower case of a character if it counts, and says how many bytes that took. Up to [`MAX_LOWER`] may be written.
+#[inline]
+pub(super) fn write_lower(c: char, to: &mut [u8]) -> usize {
+    match c {
+        '\0'..='\x7f' => {
+            to[0] = c.to_ascii_lowercase() as u8;
+            usize::from(c.is_ascii_alphanumeric())
+        }
+        '\u{80}'..'\u{800}' => match LOWER[c as usize] {
+            NOTHING => 0,
+            LONGER => write_slowly(c, to),
+            two => {
+                to[..2].copy_from_slice(&two);
+                2
+            }
+        },
+        // Kana, ideographs, syllables of Hangul: all of them are letters, and there is no case.
+        'ぁ'..='ゖ' | 'ァ'..='ヺ' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '가'..='힣' => {
+            c.encode_utf8(to).len()
+        }
+        // Dashes, quotes and dots; stops of Chinese and Japanese.
+        '\u{2000}'..='\u{206f}' | '\u{3000}'..='\u{3004}' | '\u{ff01}'..='\u{ff0f}' => 0,
+        _ => write_slowly(c, to),
+    }
+}
+
+/// The same by the tables of Unicode.
+fn write_slowly(c: char, to: &mut [u8]) -> usize {
+    if !c.is_alphanumeric() {
+        return 0;
+    }
+    let mut end = 0;
+    for lower in c.to_lowercase() {
+        end += lower.encode_utf8(&mut to[end..]).len();
+    }
+    end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_character_becomes_what_unicode_says() {
+        for c in '\0'..=char::MAX {
+            let (mut to, mut slowly) = ([0; MAX_LOWER], [0; MAX_LOWER]);
+            let (bytes, expected) = (write_lower(c, &mut to), write_slowly(c, &mut slowly));
+            assert_eq!(to[..bytes], slowly[..expected], "{c:?}");
+        }
+    }
+
+    #[test]
+    fn no_character_in_lower_case_is_longer_than_the_room_for_it() {
+        for c in '\0'..=char::MAX {
+            let lower: usize = c.to_lowercase().map(char::len_utf8).sum();
+            assert!(lower < MAX_LOWER, "{c:?}");
+        }
+    }
+}
