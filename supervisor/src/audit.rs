@@ -5,9 +5,10 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use talon_audit::record::{Arguments, Body, Call as CallRecord, Operation as OperationRecord, Verdicts, Who};
-use talon_audit::{AuditLog, Settings, Told};
+use talon_audit::{AuditLog, Company, Settings, Told};
 use talon_guard::{Call, Guarded, Report};
 use talon_plugin::{EventKind, Events, NewEvent};
 use talon_proto::host::AuditStatus;
@@ -39,6 +40,8 @@ pub struct Audit(Option<Arc<On>>);
 struct On {
     log: AuditLog,
     arguments: AuditArguments,
+    /// Calls that are under way.
+    calls: AtomicUsize,
 }
 
 impl Audit {
@@ -60,7 +63,7 @@ impl Audit {
         };
         let events = events.clone();
         let log = AuditLog::start(settings, Box::new(move |told| tell(&events, &told)))?;
-        Ok(Self(Some(Arc::new(On { log, arguments }))))
+        Ok(Self(Some(Arc::new(On { log, arguments, calls: AtomicUsize::new(0) }))))
     }
 
     /// A call that begins. It is recorded when it ended, also if its caller goes away.
@@ -72,6 +75,7 @@ impl Audit {
         plugin_sha256: String,
     ) -> CallRecording {
         let record = self.0.as_ref().map(|on| {
+            on.calls.fetch_add(1, Ordering::Relaxed);
             let arguments = match on.arguments {
                 AuditArguments::None => Arguments::default(),
                 AuditArguments::Digest => Arguments::digest(&call.args),
@@ -173,7 +177,9 @@ impl CallRecording {
         record.answer_sha256 =
             answer.report().digest.as_ref().map(|digest| digest.to_string()).unwrap_or_default();
         if let Some(on) = &self.audit.0 {
-            on.log.record(self.finished(record)).await;
+            let alone = on.calls.load(Ordering::Relaxed) == 1;
+            let company = if alone { Company::Nobody } else { Company::Others };
+            on.log.record(self.finished(record), company).await;
         }
     }
 
@@ -190,7 +196,9 @@ impl CallRecording {
 
 impl Drop for CallRecording {
     fn drop(&mut self) {
-        if let (Some(on), Some(record)) = (self.audit.0.clone(), self.record.take()) {
+        let Some(on) = &self.audit.0 else { return };
+        on.calls.fetch_sub(1, Ordering::Relaxed);
+        if let Some(record) = self.record.take() {
             on.log.record_now(self.finished(record));
         }
     }

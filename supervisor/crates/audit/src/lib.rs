@@ -1,8 +1,9 @@
 //! An append-only, hash-chained, rotated log of calls and operations, and its verification.
 //!
 //! ```text
-//! calls ──record()──► queue (bounded, counted) ──► one thread ──► audit-000000000007.jsonl
-//!                       │ full for too long                          each line: …,"prev":<hash before>,"hash":<own>}
+//! calls ──record()──► queue (bounded, counted) ──► one of the calls, ──► audit-000000000007.jsonl
+//!                       │                          or the thread           each line: …,"prev":<hash before>,"hash":<own>}
+//!                       │ full for too long
 //!                       └─► lost: counted, and a record says how many at the place where they would stand
 //! ```
 //!
@@ -16,13 +17,16 @@
 //! | `line` | a record as a line, and back |
 //! | `directory`, `tail` | the files; where an earlier process ended |
 //! | `writer` | appends, closes one file and begins the next |
-//! | `log`, `queue` | the handle that calls hold, and the thread behind it |
+//! | `log`, `queue` | the handle that calls hold, and what waits to be written |
+//! | `desk`, `pace` | who writes it: a call by itself, or the thread where that would take long |
 //! | `lines`, `verify` | reading, line by line, whatever is in there |
 
+mod desk;
 mod directory;
 mod line;
 mod lines;
 mod log;
+mod pace;
 mod queue;
 pub mod record;
 mod tail;
@@ -32,7 +36,7 @@ mod writer;
 pub use directory::{files_of, is_file_name};
 pub use line::{Hash, MAX_LINE_BYTES, NotAHash};
 pub use lines::{Line, Lines};
-pub use log::{AuditLog, CLOSE_PATIENCE, Status, Told};
+pub use log::{AuditLog, CLOSE_PATIENCE, Company, Status, Told};
 pub use queue::QUEUE_RECORDS;
 pub use tail::{Head, HeadError, head};
 pub use verify::{Begins, Broken, Fault, Request, Verified, VerifyError, verify};

@@ -1,8 +1,9 @@
 use std::fs;
 use std::path::Path;
+use std::sync::Mutex;
 
 use super::*;
-use crate::queue::QUEUE_RECORDS;
+use crate::queue::{Next, QUEUE_RECORDS, Queue};
 use crate::record::Operation;
 use crate::{Begins, Request, files_of, verify};
 
@@ -39,7 +40,7 @@ async fn a_record_is_in_the_file_when_its_call_goes_on() {
     let settings = settings(dir.path(), LONG);
     let log = AuditLog::start(settings.clone(), Box::new(|_| ())).unwrap();
     for number in 0..3 {
-        log.record(operation(number)).await;
+        log.record(operation(number), Company::Others).await;
         let text = fs::read_to_string(&files_of(&settings.dir).unwrap()[0]).unwrap();
         assert!(text.contains(&format!("plugin-{number}")), "{text}");
     }
@@ -55,7 +56,7 @@ async fn many_at_once_are_all_there() {
     let log = AuditLog::start(settings.clone(), Box::new(|_| ())).unwrap();
     let calls = (0..5000).map(|number| {
         let log = log.clone();
-        tokio::spawn(async move { log.record(operation(number)).await })
+        tokio::spawn(async move { log.record(operation(number), Company::Others).await })
     });
     for call in calls.collect::<Vec<_>>() {
         call.await.unwrap();
@@ -78,14 +79,14 @@ async fn what_cannot_be_written_is_told_counted_and_said_where_it_is_missing() {
 
     // One after the other: none of these waits for what does not come.
     for number in 0..QUEUE_RECORDS + 5 {
-        log.record(operation(number)).await;
+        log.record(operation(number), Company::Others).await;
     }
     assert_eq!(log.status().lost, 5);
     assert_eq!(heard.recv().await, Some(Told::Losing));
 
     fs::remove_file(&settings.dir).unwrap();
     assert_eq!(heard.recv().await, Some(Told::Again { lost: 5 }));
-    log.record(operation(99_999)).await;
+    log.record(operation(99_999), Company::Others).await;
     log.close().await;
     let verified = whole(&settings.dir);
     assert_eq!(verified.lost, 5);
@@ -102,13 +103,13 @@ async fn a_call_that_is_given_up_while_it_waits_is_recorded_all_the_same() {
     let settings = settings(dir.path(), LONG);
     let log = AuditLog::start(settings.clone(), Box::new(|_| ())).unwrap();
     {
-        let mut record = Box::pin(log.record(operation(1)));
+        let mut record = Box::pin(log.record(operation(1), Company::Others));
         // Polled once, and dropped.
         let _ = futures_poll(record.as_mut());
     }
     {
         // Never polled: nothing was asked of the log.
-        drop(log.record(operation(2)));
+        drop(log.record(operation(2), Company::Others));
     }
     log.close().await;
     let text = fs::read_to_string(&files_of(&settings.dir).unwrap()[0]).unwrap();
@@ -124,7 +125,7 @@ async fn a_log_that_was_closed_goes_on_with_the_next_record() {
     let dir = tempfile::tempdir().unwrap();
     let settings = settings(dir.path(), LONG);
     let first = AuditLog::start(settings.clone(), Box::new(|_| ())).unwrap();
-    first.record(operation(1)).await;
+    first.record(operation(1), Company::Others).await;
 
     // As at a handover: the second waits for the first to let go, and what it is given meanwhile waits too.
     let (tell, mut heard) = told();
@@ -137,7 +138,7 @@ async fn a_log_that_was_closed_goes_on_with_the_next_record() {
     second.close().await;
 
     // And back, as after a handover that did not come about.
-    first.record(operation(3)).await;
+    first.record(operation(3), Company::Others).await;
     first.close().await;
     let verified = whole(&settings.dir);
     assert_eq!((verified.begins, verified.files, verified.lost), (Begins::AtTheBeginning, 1, 0));
@@ -169,7 +170,7 @@ async fn a_disk_that_stands_still_keeps_one_call_waiting_and_no_further_one() {
     // The clock stands still but for what is waited for.
     let began = tokio::time::Instant::now();
     for number in 0..QUEUE_RECORDS + 7 {
-        log.record(operation(number)).await;
+        log.record(operation(number), Company::Others).await;
     }
     assert!(began.elapsed() <= wait + Duration::from_millis(1), "{:?}", began.elapsed());
     assert_eq!(log.status().lost, 7);
@@ -192,13 +193,87 @@ async fn a_record_that_finds_no_room_in_time_is_lost() {
     }
     assert_eq!(log.status().lost, 0);
     let began = tokio::time::Instant::now();
-    log.record(operation(99_999)).await;
+    log.record(operation(99_999), Company::Others).await;
     assert!(began.elapsed() <= wait + Duration::from_millis(1), "{:?}", began.elapsed());
     assert_eq!(log.status().lost, 1);
     tokio::time::resume();
     let_go.send(()).unwrap();
     log.close().await;
     assert_eq!(whole(&settings.dir).lost, 1);
+}
+
+#[tokio::test]
+async fn a_call_writes_its_record_itself_while_the_thread_is_busy() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = settings(dir.path(), LONG);
+    // Something in the way, of which the thread says that it is gone once the file is open: and it says it slowly.
+    fs::write(&settings.dir, "in the way").unwrap();
+    let (let_go, held) = std::sync::mpsc::channel::<()>();
+    let (said, mut heard) = tokio::sync::mpsc::unbounded_channel();
+    let held = Mutex::new(held);
+    let tell = move |told| {
+        let again = matches!(told, Told::Again { .. });
+        let _ = said.send(told);
+        if again {
+            let _ = held.lock().unwrap().recv();
+        }
+    };
+    let log = AuditLog::start(settings.clone(), Box::new(tell)).unwrap();
+    assert!(matches!(heard.recv().await, Some(Told::Failing(_))));
+    fs::remove_file(&settings.dir).unwrap();
+    assert_eq!(heard.recv().await, Some(Told::Again { lost: 0 }));
+    for (number, company) in [Company::Nobody, Company::Others].into_iter().enumerate() {
+        log.record(operation(number), company).await;
+        let text = fs::read_to_string(&files_of(&settings.dir).unwrap()[0]).unwrap();
+        assert!(text.contains(&format!("plugin-{number}")), "{text}");
+    }
+    let_go.send(()).unwrap();
+    log.close().await;
+    assert_eq!(whole(&settings.dir).records, 5);
+}
+
+#[tokio::test]
+async fn files_that_fill_up_continue_each_other_whoever_writes() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = Settings { file_bytes: 4 << 10, ..settings(dir.path(), LONG) };
+    let log = AuditLog::start(settings.clone(), Box::new(|_| ())).unwrap();
+    for number in 0..100 {
+        log.record(operation(number), Company::Nobody).await;
+    }
+    log.close().await;
+    let verified = whole(&settings.dir);
+    assert_eq!((verified.lost, verified.begins), (0, Begins::AtTheBeginning));
+    assert!(verified.files > 3, "{verified:?}");
+    let full = files_of(&settings.dir).unwrap().into_iter().map(|file| fs::metadata(file).unwrap().len());
+    // The record that fills a file and the one that closes it are all that goes beyond.
+    assert!(full.max().unwrap() < 6 << 10);
+}
+
+#[tokio::test]
+async fn what_a_call_cannot_write_the_thread_writes_later_in_its_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = settings(dir.path(), LONG);
+    let (tell, mut heard) = told();
+    let log = AuditLog::start(settings.clone(), tell).unwrap();
+    log.record(operation(1), Company::Nobody).await;
+    let path = log.status().file;
+    // As on a full disk: a file that takes no writes, and takes them again.
+    let writable = log.0.0.exchange_file(fs::File::open(&path).unwrap());
+    let mut second = Box::pin(log.record(operation(2), Company::Nobody));
+    assert!(futures_poll(second.as_mut()).is_pending());
+    assert!(matches!(heard.recv().await, Some(Told::Failing(_))));
+    assert!(log.status().problem.is_some());
+    // Nobody else waits for it.
+    log.record(operation(3), Company::Others).await;
+    log.0.0.exchange_file(writable);
+    second.await;
+    assert_eq!(heard.recv().await, Some(Told::Again { lost: 0 }));
+    log.record(operation(4), Company::Nobody).await;
+    log.close().await;
+    assert_eq!(whole(&settings.dir).records, 7);
+    let text = fs::read_to_string(&path).unwrap();
+    let at = |number| text.find(&format!("plugin-{number}")).unwrap();
+    assert!(at(1) < at(2) && at(2) < at(3) && at(3) < at(4));
 }
 
 #[test]
@@ -217,13 +292,35 @@ async fn a_call_that_is_given_up_before_it_woke_the_thread_takes_nobody_elses_re
     let log = AuditLog::start(settings.clone(), Box::new(|_| ())).unwrap();
     {
         // The first has undertaken to wake the thread, also for the second, and goes.
-        let mut first = Box::pin(log.record(operation(1)));
+        let mut first = Box::pin(log.record(operation(1), Company::Others));
         let _ = futures_poll(first.as_mut());
-        let mut second = Box::pin(log.record(operation(2)));
+        let mut second = Box::pin(log.record(operation(2), Company::Others));
         let _ = futures_poll(second.as_mut());
         drop(first);
         second.await;
     }
     let text = fs::read_to_string(&files_of(&settings.dir).unwrap()[0]).unwrap();
     assert!(text.contains("plugin-1\"") && text.contains("plugin-2\""), "{text}");
+}
+
+#[tokio::test]
+async fn the_thread_leaves_alone_what_a_call_is_about_to_write() {
+    let queue = Queue::new();
+    let told = queue.room_at_once().unwrap().put(operation(1), 7);
+    let wake = queue.wake().unwrap();
+    let now = std::time::Instant::now();
+    assert!(matches!(queue.next(Some(now)), Next::Late));
+    // The call gives it up, and the thread has to.
+    drop(wake);
+    assert!(matches!(queue.next(Some(now)), Next::More));
+    assert!(matches!(queue.next(Some(now)), Next::More), "it is still in there, and nobody else sees to it");
+    assert_eq!(queue.take(2).len(), 1);
+    assert!(told.await.is_err(), "it was thrown away");
+    // Whoever wants the end does not wait for a call.
+    let _told = queue.room_at_once().unwrap().put(operation(2), 7);
+    let _wake = queue.wake().unwrap();
+    let _closed = queue.close();
+    assert!(matches!(queue.next(None), Next::More));
+    queue.take(1);
+    assert!(matches!(queue.next(None), Next::Close(_)));
 }

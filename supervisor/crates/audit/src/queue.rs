@@ -13,7 +13,7 @@ use crate::record::Body;
 /// as can be. Beyond it calls wait for room, and then their records are lost.
 pub const QUEUE_RECORDS: usize = 1024;
 
-/// What the thread takes out.
+/// What whoever writes takes out.
 #[derive(Debug)]
 pub(crate) enum Item {
     Record {
@@ -32,6 +32,8 @@ struct State {
     /// Who waits for the file to be closed.
     closing: Vec<oneshot::Sender<()>>,
     abandoned: bool,
+    /// The thread has something to do that is not in here.
+    roused: bool,
 }
 
 #[derive(Debug)]
@@ -40,27 +42,41 @@ pub(crate) struct Queue {
     more: Condvar,
     /// One permit for each record that there is room for.
     room: Semaphore,
-    /// Whether somebody will wake the thread for what is put in now.
+    /// Whether somebody will see to it that what is put in now is written.
     waking: AtomicBool,
 }
 
-/// Wakes the thread when dropped.
+/// The duty to see to it that what is in the queue is written. Wakes the thread when dropped.
 #[derive(Debug)]
 pub(crate) struct Wake<'q>(&'q Queue);
 
-impl Drop for Wake<'_> {
-    fn drop(&mut self) {
-        // First, so that whoever puts something in from here on does not rely on a waking that is over.
+impl Wake<'_> {
+    /// Whoever has it writes all by itself that is in the queue from here on, and the thread sleeps on.
+    pub(crate) fn spare(self) {
+        self.over();
+        std::mem::forget(self);
+    }
+
+    /// First of all, so that whoever puts something in from here on does not rely on a duty that is over.
+    fn over(&self) {
         self.0.waking.store(false, Ordering::SeqCst);
-        self.0.more.notify_one();
     }
 }
 
-/// What comes next.
+impl Drop for Wake<'_> {
+    fn drop(&mut self) {
+        self.over();
+        self.0.rouse();
+    }
+}
+
+/// What the thread has to do next.
 #[derive(Debug)]
 pub(crate) enum Next {
-    /// In order; empty if nothing came in time.
-    Items(Vec<Item>),
+    /// There is something in here, or it was roused.
+    More,
+    /// Nothing came in time.
+    Late,
     /// Everything was taken out, and these wait for the file to be closed.
     Close(Vec<oneshot::Sender<()>>),
     /// Nobody is left who could put anything in.
@@ -92,7 +108,7 @@ impl Queue {
         Some(Room(self))
     }
 
-    /// The waking of the thread for what was put in; `None` if somebody else has it already, who has not done it yet.
+    /// The duty to have written what was put in; `None` if somebody else has it already, who has not done it yet.
     pub(crate) fn wake(&self) -> Option<Wake<'_>> {
         (!self.waking.swap(true, Ordering::SeqCst)).then_some(Wake(self))
     }
@@ -122,17 +138,33 @@ impl Queue {
         self.more.notify_one();
     }
 
-    /// Up to so many items, as soon as there is one; waits for it until `until`.
-    pub(crate) fn next(&self, most: usize, until: Option<Instant>) -> Next {
+    /// Has the thread look at what is not in here.
+    pub(crate) fn rouse(&self) {
+        self.lock().roused = true;
+        self.more.notify_one();
+    }
+
+    /// Up to so many items, in order. Only for whoever writes them before anybody else takes some out.
+    pub(crate) fn take(&self, most: usize) -> Vec<Item> {
+        let mut state = self.lock();
+        let count = state.items.len().min(most);
+        let items: Vec<Item> = state.items.drain(..count).collect();
+        drop(state);
+        let records = items.iter().filter(|item| matches!(item, Item::Record { .. })).count();
+        self.room.add_permits(records);
+        items
+    }
+
+    /// Waits for something to do, until `until`: something in here that nobody else writes, or that it is roused.
+    pub(crate) fn next(&self, until: Option<Instant>) -> Next {
         let mut state = self.lock();
         loop {
-            if !state.items.is_empty() {
-                let count = state.items.len().min(most);
-                let items: Vec<Item> = state.items.drain(..count).collect();
-                drop(state);
-                let records = items.iter().filter(|item| matches!(item, Item::Record { .. })).count();
-                self.room.add_permits(records);
-                return Next::Items(items);
+            // What somebody else sees to is left to them: whoever took it from them would have it from then on, because
+            // the next one finds the file taken, too. An end waits for nobody.
+            let ending = !state.closing.is_empty() || state.abandoned;
+            let seen_to = !ending && self.waking.load(Ordering::SeqCst);
+            if std::mem::take(&mut state.roused) || (!state.items.is_empty() && !seen_to) {
+                return Next::More;
             }
             if !state.closing.is_empty() {
                 return Next::Close(std::mem::take(&mut state.closing));
@@ -142,7 +174,7 @@ impl Queue {
             }
             state = match until.map(|until| until.saturating_duration_since(Instant::now())) {
                 None => self.more.wait(state).unwrap_or_else(PoisonError::into_inner),
-                Some(Duration::ZERO) => return Next::Items(Vec::new()),
+                Some(Duration::ZERO) => return Next::Late,
                 Some(left) => self.more.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,
             };
         }

@@ -191,8 +191,23 @@ impl Writer {
         self.bytes += (self.pending.len() - before) as u64;
     }
 
-    /// After an error the next try goes on where this one stopped.
-    fn flush(&mut self) -> io::Result<()> {
+    #[cfg(test)]
+    pub(crate) fn exchange_file(&mut self, file: File) -> File {
+        std::mem::replace(&mut self.file, file)
+    }
+
+    /// Whether there is nothing to be done before more is appended: nothing is left of what was, and the file is not full.
+    pub(crate) fn has_room(&self) -> bool {
+        self.pending.is_empty() && self.next.is_none() && self.bytes < self.file_bytes
+    }
+
+    /// Whether something is not brought to the disk yet.
+    pub(crate) fn is_unsynced(&self) -> bool {
+        self.unsynced
+    }
+
+    /// Writes what is pending, and does nothing else. After an error the next try goes on where this one stopped.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
         while self.written < self.pending.len() {
             match self.file.write(&self.pending[self.written..]) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),

@@ -1,0 +1,338 @@
+//! Who writes: a call by itself, mostly, and the thread where that would hold calls up.
+//!
+//! A write goes into the kernel's memory and takes microseconds. A thread in between costs two changes of thread, and each of them
+//! more than that; so the call that was the first to record in its turn of the runtime writes for all. Everything that may wait for
+//! the disk is the thread's: opening, bringing to the disk, beginning the next file, trying again, closing; and each write as long as
+//! writes [take long](crate::pace).
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+
+use crate::log::{State, Told};
+use crate::pace::{Pace, Timed};
+use crate::queue::{Item, Next, Queue, Wake};
+use crate::record::Body;
+use crate::writer::{OpenError, Settings, Writer};
+
+/// How often what was written is brought to the disk: what a power cut may take.
+const SYNC_EVERY: Duration = Duration::from_secs(1);
+/// How long is waited before writing is tried again that failed: soon enough after room was made.
+const TRY_AGAIN: Duration = Duration::from_millis(500);
+/// How many records are written at once. The calls of all of them wait for it.
+const BATCH_RECORDS: usize = 64;
+
+/// What the handles and the thread share.
+pub(crate) struct Shared {
+    pub(crate) queue: Queue,
+    pub(crate) settings: Settings,
+    pub(crate) tell: Box<dyn Fn(Told) + Send + Sync>,
+    pub(crate) records: AtomicU64,
+    pub(crate) lost: AtomicU64,
+    /// What was lost when it last worked.
+    lost_before: AtomicU64,
+    /// Whether records are being lost, and that was told.
+    pub(crate) losing: AtomicBool,
+    /// Writing took longer than a call may wait, or fails: until something is written nobody waits.
+    pub(crate) late: AtomicBool,
+    state: Mutex<State>,
+    desk: Mutex<Desk>,
+}
+
+/// The file. Whoever holds it takes records out of the queue and writes them, so that they are in the file in the queue's order.
+#[derive(Debug, Default)]
+struct Desk {
+    /// None as long as it is not open.
+    writer: Option<Writer>,
+    /// Of whose records not everything could be written.
+    untold: Vec<oneshot::Sender<()>>,
+    /// The thread thinks that everything is on the disk, and looks for no more.
+    idle: bool,
+    pace: Pace,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    pub(crate) fn new(settings: Settings, tell: Box<dyn Fn(Told) + Send + Sync>) -> Self {
+        let state = Mutex::new(State { file: settings.dir.clone(), problem: None });
+        Self {
+            queue: Queue::new(),
+            settings,
+            tell,
+            records: AtomicU64::new(0),
+            lost: AtomicU64::new(0),
+            lost_before: AtomicU64::new(0),
+            losing: AtomicBool::new(false),
+            late: AtomicBool::new(false),
+            state,
+            desk: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn desk(&self) -> MutexGuard<'_, Desk> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a record that found no room.
+    pub(crate) fn lose(&self, now: u64) {
+        self.queue.lose(now);
+        self.lost.fetch_add(1, Ordering::Relaxed);
+        if !self.losing.swap(true, Ordering::Relaxed) {
+            (self.tell)(Told::Losing);
+        }
+    }
+
+    /// Writes what is in the queue, unless that may take a while: then the thread does. `Err`: the thread has the file at this
+    /// moment.
+    pub(crate) fn write_here<'w>(&self, wake: Wake<'w>) -> Result<(), Wake<'w>> {
+        let Ok(mut desk) = self.desk.try_lock() else { return Err(wake) };
+        self.write_at(&mut desk, wake);
+        Ok(())
+    }
+
+    /// Whatever ends this early drops `wake`.
+    fn write_at(&self, desk: &mut Desk, wake: Wake<'_>) {
+        let Desk { writer, untold, idle, pace } = desk;
+        let Some(writer) = writer.as_mut().filter(|writer| writer.has_room()) else { return };
+        if !pace.allows(Instant::now()) {
+            return;
+        }
+        wake.spare();
+        while writer.has_room() {
+            let items = self.queue.take(BATCH_RECORDS);
+            if items.is_empty() {
+                break;
+            }
+            let told = append(writer, items);
+            let timed = Timed::begin();
+            let written = writer.flush();
+            pace.learn(&timed);
+            match written {
+                Ok(()) => self.tell_of(told),
+                Err(error) => {
+                    // The thread tries again until it works, and tells them then.
+                    *untold = told;
+                    self.fails(&self.io_error(error));
+                    return self.queue.rouse();
+                }
+            }
+        }
+        // There is something to bring to the disk, or to begin the next file with what is in the queue.
+        if std::mem::take(idle) || !writer.has_room() {
+            self.queue.rouse();
+        }
+        self.works();
+    }
+
+    /// Waits for word of a record.
+    pub(crate) async fn written(&self, written: oneshot::Receiver<()>, until: tokio::time::Instant) {
+        if tokio::time::timeout_at(until, written).await.is_err() {
+            self.late.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn tell_of(&self, told: Vec<oneshot::Sender<()>>) {
+        self.records.fetch_add(told.len() as u64, Ordering::Relaxed);
+        for written in told {
+            // An error only says that the call did not wait for it.
+            let _ = written.send(());
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn exchange_file(&self, file: std::fs::File) -> std::fs::File {
+        self.desk().writer.as_mut().expect("it is open").exchange_file(file)
+    }
+
+    /// The thread.
+    pub(crate) fn run(&self) {
+        while self.open() {
+            let after = self.write();
+            // Closed, or gone.
+            self.desk().writer = None;
+            match after {
+                Some(After::Reopen) => {}
+                Some(After::Wait) => {
+                    // Closed in order: whoever has something to record comes here again.
+                    if !self.queue.wait_for_items() {
+                        return;
+                    }
+                }
+                None => return,
+            }
+        }
+    }
+
+    /// Opens the log, however long that takes; false once nobody records any more.
+    fn open(&self) -> bool {
+        loop {
+            match Writer::open(&self.settings) {
+                Ok((writer, findings)) => {
+                    self.state().file = writer.path();
+                    for finding in findings {
+                        (self.tell)(Told::Found(finding));
+                    }
+                    self.desk().writer = Some(writer);
+                    self.works();
+                    return true;
+                }
+                Err(error) => self.fails(&error),
+            }
+            if self.queue.rest(TRY_AGAIN) && self.queue.give_up_closing() {
+                return false;
+            }
+        }
+    }
+
+    /// Writes what calls do not, and brings to the disk what they did, until the file is to be closed.
+    fn write(&self) -> Option<After> {
+        let mut sync_at = Instant::now() + SYNC_EVERY;
+        let mut idle = false;
+        loop {
+            let next = self.queue.next((!idle).then_some(sync_at));
+            match next {
+                Next::More | Next::Late => {
+                    // What a call has left over goes before what is in the queue.
+                    let mut desk = self.settled(self.desk())?;
+                    self.tell_of(std::mem::take(&mut desk.untold));
+                    let items = self.queue.take(BATCH_RECORDS);
+                    let writer = desk.writer.as_mut()?;
+                    idle = items.is_empty() && !writer.is_unsynced();
+                    let told = append(writer, items);
+                    desk = self.settled(desk)?;
+                    self.tell_of(told);
+                    desk.idle = idle;
+                    let mut found = None;
+                    if Instant::now() >= sync_at {
+                        sync_at = Instant::now() + SYNC_EVERY;
+                        let writer = desk.writer.as_mut()?;
+                        match writer.sync() {
+                            Ok(None) => {}
+                            Ok(Some(finding)) => {
+                                self.state().file = writer.path();
+                                found = Some(finding);
+                            }
+                            Err(error) => {
+                                let gone = error.kind() == io::ErrorKind::NotFound;
+                                self.fails(&self.io_error(error));
+                                if gone {
+                                    return Some(After::Reopen);
+                                }
+                                continue;
+                            }
+                        }
+                    }
+                    // What is told may be told slowly, and calls write meanwhile.
+                    drop(desk);
+                    if let Some(finding) = found {
+                        (self.tell)(Told::Found(finding));
+                    }
+                    self.works();
+                }
+                Next::Close(waiting) => {
+                    if let Err(error) = self.close() {
+                        self.fails(&self.io_error(error));
+                    }
+                    drop(waiting);
+                    return Some(After::Wait);
+                }
+                Next::End => {
+                    // Nobody is left who could hear of an error.
+                    let _ = self.close();
+                    return None;
+                }
+            }
+        }
+    }
+
+    fn close(&self) -> io::Result<()> {
+        let writer = self.desk().writer.take();
+        writer.map_or(Ok(()), Writer::close)
+    }
+
+    /// Brings what was appended into the file, and begins the next one if it is full, however long that takes; nothing is taken
+    /// out of the queue meanwhile. `None` if the process ends before that.
+    fn settled<'d>(&'d self, mut desk: MutexGuard<'d, Desk>) -> Option<MutexGuard<'d, Desk>> {
+        loop {
+            // It is there from when it was opened until it is closed here.
+            let writer = desk.writer.as_mut()?;
+            match writer.settle() {
+                Ok(()) => {
+                    let path = writer.path();
+                    let mut state = self.state();
+                    if state.file != path {
+                        state.file = path;
+                    }
+                    drop(state);
+                    return Some(desk);
+                }
+                Err(error) => self.fails(&self.io_error(error)),
+            }
+            drop(desk);
+            if self.queue.rest(TRY_AGAIN) && self.queue.give_up_closing() {
+                return None;
+            }
+            desk = self.desk();
+        }
+    }
+
+    fn io_error(&self, source: io::Error) -> OpenError {
+        OpenError::Io { path: self.settings.dir.clone(), source }
+    }
+
+    fn fails(&self, error: &OpenError) {
+        self.late.store(true, Ordering::Relaxed);
+        let problem = error.to_string();
+        let mut state = self.state();
+        if state.problem.as_ref() != Some(&problem) {
+            state.problem = Some(problem.clone());
+            drop(state);
+            (self.tell)(Told::Failing(problem));
+        }
+    }
+
+    fn works(&self) {
+        self.late.store(false, Ordering::Relaxed);
+        let failed = self.state().problem.take().is_some();
+        let losing = self.losing.swap(false, Ordering::Relaxed);
+        if failed || losing {
+            let lost = self.lost.load(Ordering::Relaxed);
+            let before = self.lost_before.swap(lost, Ordering::Relaxed);
+            (self.tell)(Told::Again { lost: lost - before });
+        }
+    }
+}
+
+fn append(writer: &mut Writer, items: Vec<Item>) -> Vec<oneshot::Sender<()>> {
+    let mut told = Vec::with_capacity(items.len());
+    for item in items {
+        match item {
+            Item::Record { body, unix_ms, written } => {
+                writer.append(&body, unix_ms);
+                told.push(written);
+            }
+            Item::Lost { count, unix_ms } => writer.append(&Body::Lost { count }, unix_ms),
+        }
+    }
+    told
+}
+
+/// What comes after a file was closed.
+enum After {
+    /// It is opened again at once.
+    Reopen,
+    /// It is opened again when there is something to write.
+    Wait,
+}
