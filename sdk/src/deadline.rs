@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use tonic::metadata::MetadataMap;
+use tonic::codegen::http::HeaderMap;
 
 /// The gRPC specification allows at most eight digits.
 const MAX_DIGITS: usize = 8;
 
-/// The timeout in a request's metadata; `None` if there is none, or none that can be read.
-pub(crate) fn timeout(metadata: &MetadataMap) -> Option<Duration> {
-    parse(metadata.get("grpc-timeout")?.to_str().ok()?)
+/// The timeout in a request's headers; `None` if there is none, or none that can be read.
+pub(crate) fn timeout_of(headers: &HeaderMap) -> Option<Duration> {
+    parse(headers.get("grpc-timeout")?.to_str().ok()?)
 }
 
 fn parse(text: &str) -> Option<Duration> {

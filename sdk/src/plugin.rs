@@ -70,7 +70,7 @@ impl Plugin {
             refresh: None,
             notifier: Notifier::new(),
             grace: DEFAULT_GRACE,
-            threads: Some(NonZeroUsize::MIN),
+            threads: None,
             logging: true,
             log_filter: "info",
         }
@@ -167,17 +167,17 @@ impl Plugin {
         self
     }
 
-    /// How many threads serve calls: one unless set, since many plugins share a machine and threads that wake each other cost
-    /// each call half as much again; at most 64, and 0 is one. More are for tools that compute for long between two `.await`s
+    /// How many threads of their own serve calls; unless set there is none, and the one that called
+    /// [`serve`](Plugin::serve) does, since many plugins share a machine and threads that wake each other cost each call half
+    /// as much again. At most 64, and 0 is one. More are for tools that compute for long between two `.await`s
     /// and would delay the other calls; what blocks has threads of its own in any case:
-    /// [`Context::blocking`](crate::Context::blocking).
+    /// [`Context::blocking`](crate::Context::blocking). `tokio::task::block_in_place` needs at least one.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(NonZeroUsize::new(threads.min(MAX_THREADS)).unwrap_or(NonZeroUsize::MIN));
         self
     }
 
-    /// Serves on the very thread that called [`serve`](Plugin::serve). Saves a thread's memory; `tokio::task::block_in_place`
-    /// does not work there.
+    /// Serves on the very thread that called [`serve`](Plugin::serve), as it is unless [`threads`](Plugin::threads) was set.
     pub fn single_threaded(mut self) -> Self {
         self.threads = None;
         self

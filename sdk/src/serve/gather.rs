@@ -1,15 +1,15 @@
 //! What is written to a host, gathered.
 //!
 //! h2 hands every frame of data to the socket by itself: two writes an answer, which measured are a fifth of what a small call
-//! costs a plugin, and each of which wakes the host. So small writes are held until the connection's task has run once more,
-//! right after what is ready now: the answers of calls that end at the same time go out together, and nothing waits for a timer.
+//! costs a plugin, and each of which wakes the host. So small writes are held until the connection's task says that its turn is
+//! over: the answers of calls that end at the same time go out together, and nothing waits for a timer.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tonic::transport::server::Connected;
 
 /// So much is held at most; then it goes out. What sixty answers of 1 KiB need.
 const HELD_BYTES: usize = 64 << 10;
@@ -20,31 +20,51 @@ const KEPT_BYTES: usize = 8 << 10;
 /// Slices in one write: h2 has a head and a payload.
 const SLICES: usize = 8;
 
-/// A connection that holds small writes until its task comes back.
+/// A connection whose small writes are held, for h2.
 #[derive(Debug)]
-pub(super) struct Gather<S> {
+pub(super) struct Gather<S>(Arc<Mutex<Held<S>>>);
+
+/// The same connection, for the task that knows when a turn is over.
+#[derive(Debug)]
+pub(super) struct Turn<S>(Arc<Mutex<Held<S>>>);
+
+/// What both of them share.
+#[derive(Debug)]
+struct Held<S> {
     stream: S,
     held: Vec<u8>,
     /// How much of it has gone out.
     sent: usize,
-    /// Whether the task was told to come back.
-    told: bool,
 }
 
-impl<S> Gather<S> {
-    pub(super) fn new(stream: S) -> Self {
-        Self { stream, held: Vec::new(), sent: 0, told: false }
-    }
+/// Holds what is written to a connection until the turn is over.
+pub(super) fn gather<S>(stream: S) -> (Gather<S>, Turn<S>) {
+    let shared = Arc::new(Mutex::new(Held { stream, held: Vec::new(), sent: 0 }));
+    (Gather(shared.clone()), Turn(shared))
+}
 
+impl<S> Turn<S> {
+    /// Whether there is something to send.
+    pub(super) fn holds(&self) -> bool {
+        locked(&self.0).waiting() > 0
+    }
+}
+
+impl<S: AsyncWrite + Unpin> Turn<S> {
+    /// Sends what was written in this turn. Where there is no room, the task is woken when there is.
+    pub(super) fn poll_over(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        locked(&self.0).poll_send(cx, &[]).map_ok(|_| ())
+    }
+}
+
+/// Nothing panics while it is locked; and it is locked by one task alone, so that nobody waits.
+fn locked<S>(shared: &Mutex<Held<S>>) -> MutexGuard<'_, Held<S>> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<S> Held<S> {
     fn waiting(&self) -> usize {
         self.held.len() - self.sent
-    }
-
-    fn hold(&mut self, cx: &Context<'_>, slices: &[IoSlice<'_>]) {
-        slices.iter().for_each(|slice| self.held.extend_from_slice(slice));
-        if !std::mem::replace(&mut self.told, true) {
-            cx.waker().wake_by_ref();
-        }
     }
 
     fn went_out(&mut self, bytes: usize) {
@@ -59,7 +79,7 @@ impl<S> Gather<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> Gather<S> {
+impl<S: AsyncWrite + Unpin> Held<S> {
     /// Writes what is held and then the slices; says how much of the slices was written. Without slices, 0 once all is out.
     fn poll_send(&mut self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         while self.waiting() > 0 {
@@ -94,10 +114,10 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Gather<S> {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let this = self.get_mut();
+        let mut this = locked(&self.0);
         let bytes: usize = slices.iter().map(|slice| slice.len()).sum();
         if bytes < DIRECT_BYTES && this.waiting() + bytes <= HELD_BYTES {
-            this.hold(cx, slices);
+            slices.iter().for_each(|slice| this.held.extend_from_slice(slice));
             return Poll::Ready(Ok(bytes));
         }
         this.poll_send(cx, slices)
@@ -107,35 +127,22 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Gather<S> {
         true
     }
 
-    /// What is held goes out when the task comes back, of which it was told.
+    /// What is held goes out at the end of the turn: h2 flushes after every frame of data.
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_flush(cx)
+        Pin::new(&mut locked(&self.0).stream).poll_flush(cx)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let this = self.get_mut();
+        let mut this = locked(&self.0);
         ready!(this.poll_send(cx, &[]))?;
         Pin::new(&mut this.stream).poll_shutdown(cx)
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Gather<S> {
-    /// A connection's task reads first whenever it runs, so this is where it has come back.
+impl<S: AsyncRead + Unpin> AsyncRead for Gather<S> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let this = self.get_mut();
-        this.told = false;
-        // Where there is no room, the task is woken when there is.
-        if let Poll::Ready(Err(error)) = this.poll_send(cx, &[]) {
-            return Poll::Ready(Err(error));
-        }
-        Pin::new(&mut this.stream).poll_read(cx, into)
+        Pin::new(&mut locked(&self.0).stream).poll_read(cx, into)
     }
-}
-
-impl<S> Connected for Gather<S> {
-    type ConnectInfo = ();
-
-    fn connect_info(&self) {}
 }
 
 #[cfg(test)]

@@ -1,6 +1,4 @@
 use std::future::poll_fn;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 
@@ -57,92 +55,68 @@ impl AsyncRead for Host {
     }
 }
 
-async fn write(gather: &mut Gather<Host>, bytes: &[u8]) {
+async fn write(to: &mut Gather<Host>, bytes: &[u8]) {
     let mut rest = bytes;
     while !rest.is_empty() {
         let (head, tail) = rest.split_at(rest.len() / 3);
         let slices = [IoSlice::new(head), IoSlice::new(tail)];
-        let written = poll_fn(|cx| Pin::new(&mut *gather).poll_write_vectored(cx, &slices)).await;
+        let written = poll_fn(|cx| Pin::new(&mut *to).poll_write_vectored(cx, &slices)).await;
         rest = &rest[written.expect("it is written")..];
     }
-    poll_fn(|cx| Pin::new(&mut *gather).poll_flush(cx)).await.expect("it is flushed");
+    poll_fn(|cx| Pin::new(&mut *to).poll_flush(cx)).await.expect("it is flushed");
 }
 
-/// What a connection's task does when it runs again.
-async fn comes_back(gather: &mut Gather<Host>) {
-    poll_fn(|cx| {
-        let mut buffer = [0; 1];
-        let read = Pin::new(&mut *gather).poll_read(cx, &mut ReadBuf::new(&mut buffer));
-        assert!(read.is_pending(), "the host says nothing");
-        if gather.waiting() > 0 { Poll::Pending } else { Poll::Ready(()) }
-    })
-    .await;
+async fn over(turn: &Turn<Host>) {
+    poll_fn(|cx| turn.poll_over(cx)).await.expect("it is sent");
+}
+
+/// How often the host was written to, and how much it has.
+fn came(to: &Gather<Host>) -> (usize, usize) {
+    let held = locked(&to.0);
+    (held.stream.writes, held.stream.got.len())
 }
 
 #[tokio::test]
-async fn small_writes_go_out_together_when_the_task_comes_back() {
-    let mut gather = Gather::new(Host::default());
+async fn small_writes_go_out_together_when_the_turn_is_over() {
+    let (mut to, turn) = gather(Host::default());
     for number in 0..60_u8 {
-        write(&mut gather, &[number; 1000]).await;
+        write(&mut to, &[number; 1000]).await;
     }
-    assert_eq!(gather.stream.writes, 0);
-    comes_back(&mut gather).await;
-    assert_eq!((gather.stream.writes, gather.stream.got.len()), (1, 60_000));
-    assert!(gather.held.capacity() <= KEPT_BYTES);
-    comes_back(&mut gather).await;
-    assert_eq!(gather.stream.writes, 1);
-}
-
-#[tokio::test]
-async fn whoever_writes_is_told_to_come_back_once() {
-    let woken = Arc::new(Woken::default());
-    let waker = std::task::Waker::from(woken.clone());
-    let mut cx = Context::from_waker(&waker);
-    let mut gather = Gather::new(Host::default());
-    for round in 1..4 {
-        for _ in 0..5 {
-            assert!(Pin::new(&mut gather).poll_write(&mut cx, b"small").is_ready());
-        }
-        assert_eq!(woken.0.load(Ordering::Relaxed), round);
-        assert!(Pin::new(&mut gather).poll_read(&mut cx, &mut ReadBuf::new(&mut [0; 1])).is_pending());
-    }
-    assert_eq!(gather.stream.got.len(), 75);
+    assert_eq!(came(&to).0, 0);
+    over(&turn).await;
+    assert_eq!(came(&to), (1, 60_000));
+    assert!(locked(&to.0).held.capacity() <= KEPT_BYTES);
+    over(&turn).await;
+    assert_eq!(came(&to).0, 1);
 }
 
 #[tokio::test]
 async fn a_large_write_takes_along_what_is_held_and_is_not_copied() {
-    let mut gather = Gather::new(Host::default());
-    write(&mut gather, b"head").await;
-    write(&mut gather, &[7; DIRECT_BYTES]).await;
-    assert_eq!((gather.stream.writes, gather.stream.got.len()), (1, 4 + DIRECT_BYTES));
-    assert_eq!(gather.waiting(), 0);
+    let (mut to, _turn) = gather(Host::default());
+    write(&mut to, b"head").await;
+    write(&mut to, &[7; DIRECT_BYTES]).await;
+    assert_eq!(came(&to), (1, 4 + DIRECT_BYTES));
+    assert_eq!(locked(&to.0).waiting(), 0);
 }
 
 #[tokio::test]
 async fn nothing_is_lost_or_out_of_order_with_a_host_that_takes_little() {
     for takes in [1, 7, 1000, 9000] {
-        let mut gather = Gather::new(Host { takes, ..Host::default() });
+        let (mut to, turn) = gather(Host { takes, ..Host::default() });
         let mut expected = Vec::new();
         for number in 0..40_usize {
             let length = [3, 900, DIRECT_BYTES + 11, 1, 5000][number % 5];
             let bytes: Vec<u8> =
                 (0..length).map(|at| u8::try_from((at + number) % 251).unwrap_or(0)).collect();
-            write(&mut gather, &bytes).await;
+            write(&mut to, &bytes).await;
             expected.extend(bytes);
             if number % 7 == 0 {
-                comes_back(&mut gather).await;
+                over(&turn).await;
+                assert_eq!(came(&to).1, expected.len());
             }
         }
-        poll_fn(|cx| Pin::new(&mut gather).poll_shutdown(cx)).await.expect("it ends");
-        assert!(gather.stream.ended && gather.stream.got == expected, "{takes}");
-    }
-}
-
-#[derive(Default)]
-struct Woken(AtomicUsize);
-
-impl std::task::Wake for Woken {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        poll_fn(|cx| Pin::new(&mut to).poll_shutdown(cx)).await.expect("it ends");
+        let held = locked(&to.0);
+        assert!(held.stream.ended && held.stream.got == expected, "{takes}");
     }
 }

@@ -1,10 +1,14 @@
 //! Serving a plugin: handshake, socket, gRPC, health, drain.
 
+mod call;
+mod connection;
 mod drain;
 mod gather;
 mod handshake;
 mod listen;
+mod message;
 mod notices;
+mod quiet;
 mod router;
 mod server;
 mod service;
@@ -81,9 +85,6 @@ pub enum ServeError {
     /// The runtime or the signal handlers could not be set up.
     #[error("cannot set up the runtime")]
     Runtime(#[source] io::Error),
-    /// The server ended by itself.
-    #[error("the gRPC server ended")]
-    Server(#[source] tonic::transport::Error),
 }
 
 impl Plugin {

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use talon_proto::goplugin::grpc_controller_server::GrpcControllerServer;
@@ -20,6 +21,7 @@ use super::service::Wire;
 
 /// All that a plugin serves.
 pub(super) struct Router<H> {
+    pub(super) wire: Arc<Wire>,
     pub(super) plugin: PluginServiceServer<Wire>,
     pub(super) notices: NoticesServer<NoticesService>,
     pub(super) controller: GrpcControllerServer<Controller>,
@@ -30,6 +32,7 @@ pub(super) struct Router<H> {
 impl<H> Clone for Router<H> {
     fn clone(&self) -> Self {
         Self {
+            wire: self.wire.clone(),
             plugin: self.plugin.clone(),
             notices: self.notices.clone(),
             controller: self.controller.clone(),

@@ -1,5 +1,6 @@
 //! The gRPC server: its limits, and its end.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use talon_proto::HEALTH_SERVICE;
@@ -7,32 +8,23 @@ use talon_proto::goplugin::grpc_controller_server::GrpcControllerServer;
 use talon_proto::notices::notices_server::NoticesServer;
 use talon_proto::plugin::plugin_service_server::PluginServiceServer;
 use tokio::net::UnixListener;
-use tokio_stream::StreamExt;
-use tokio_stream::wrappers::UnixListenerStream;
 use tokio_util::sync::CancellationToken;
-use tonic::transport::Server;
+use tokio_util::task::TaskTracker;
 use tonic_health::ServingStatus;
+use tonic_health::pb::health_server::Health;
 
-use super::ServeError;
 use super::drain::{Controller, StopSignals};
-use super::gather::Gather;
 use super::notices::NoticesService;
+use super::quiet::Quiet;
 use super::router::Router;
 use super::service::Wire;
+use super::{ServeError, connection};
 use crate::Plugin;
 
-/// HTTP/2's frame size. Measured: 64 KiB answers take half the time of the default 16 KiB frames, because page
-/// faults vanish; larger frames gain nothing more.
-const FRAME_BYTES: u32 = 1 << 20;
-/// How much a host may send ahead of us on one call and on one connection.
-const STREAM_WINDOW_BYTES: u32 = 4 << 20;
-const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
-/// Calls on one connection at once; the host's further ones wait on its side. Far above what hosts admit.
-const MAX_STREAMS: u32 = 1024;
 /// The largest request. Hosts of this contract agree on 32 MiB; Talon itself stops arguments much earlier.
-const MAX_REQUEST_BYTES: usize = 32 << 20;
-/// The largest header list: credentials travel in messages, so headers are small.
-const MAX_HEADER_BYTES: u32 = 64 << 10;
+pub(super) const MAX_REQUEST_BYTES: usize = 32 << 20;
+/// For so long nobody is let in after somebody could not be: there are too many open files, and asking again at once helps nobody.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Serves until asked to end and drained.
 pub(super) async fn run(
@@ -68,30 +60,44 @@ pub(super) async fn run_until(
         health_reporter.set_service_status(service, ServingStatus::Serving).await;
     }
     let notices = NoticesService { board: plugin.notifier.board.clone(), stop: stop.clone() };
+    let wire = Arc::new(Wire::new(plugin));
     let router = Router {
-        plugin: PluginServiceServer::new(Wire::new(plugin)).max_decoding_message_size(MAX_REQUEST_BYTES),
+        plugin: PluginServiceServer::from_arc(wire.clone()).max_decoding_message_size(MAX_REQUEST_BYTES),
+        wire,
         notices: NoticesServer::new(notices),
         controller: GrpcControllerServer::new(Controller { stop: stop.clone() }),
         health,
     };
-    let serving = Server::builder()
-        .max_frame_size(FRAME_BYTES)
-        .initial_stream_window_size(STREAM_WINDOW_BYTES)
-        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
-        .max_concurrent_streams(MAX_STREAMS)
-        .http2_max_header_list_size(MAX_HEADER_BYTES)
-        .serve_with_incoming_shutdown(
-            router,
-            UnixListenerStream::new(listener).map(|accepted| accepted.map(Gather::new)),
-            stop.clone().cancelled_owned(),
-        );
     tokio::select! {
-        result = serving => result.map_err(ServeError::Server),
+        () = serve(router, listener, stop.clone()) => Ok(()),
         () = out_of_grace(stop, grace) => {
             tracing::warn!("calls did not finish within the grace of {grace:?} and are dropped");
             Ok(())
         }
     }
+}
+
+/// Lets hosts in until `stop`, and ends when none is left.
+async fn serve<H: Health>(router: Router<H>, listener: UnixListener, stop: CancellationToken) {
+    let hosts = TaskTracker::new();
+    let accept = async {
+        loop {
+            match listener.accept().await.and_then(|(stream, _)| Quiet::new(stream)) {
+                Ok(stream) => {
+                    // How a host lets go is its own affair, and calls tell of their own ends.
+                    hosts.spawn(connection::serve(stream, router.clone(), stop.clone()));
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a host cannot be let in");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    };
+    let _stopped: Option<()> = stop.run_until_cancelled(accept).await;
+    drop(listener);
+    hosts.close();
+    hosts.wait().await;
 }
 
 async fn out_of_grace(stop: CancellationToken, grace: Duration) {

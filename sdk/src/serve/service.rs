@@ -7,7 +7,7 @@ use talon_proto::plugin::{
     HostMessage, PluginCapabilities, PluginInitRequest, PluginMessage, ToolCallRequest, ToolResultResponse,
 };
 use tokio::time::Instant;
-use tonic::metadata::MetadataMap;
+use tonic::codegen::http::HeaderMap;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::context::TraceHeaders;
@@ -52,6 +52,24 @@ impl Wire {
     }
 }
 
+impl Wire {
+    /// Runs one call.
+    ///
+    /// # Errors
+    /// As for [`dispatch::execute`].
+    pub(super) async fn run(
+        &self,
+        request: ToolCallRequest,
+        headers: &HeaderMap,
+        deadline: Option<Instant>,
+    ) -> Result<ToolResultResponse, Status> {
+        let (tools, settings) = (current(&self.tools), current(&self.settings));
+        let trace = trace_headers(headers);
+        let host = dispatch::Host { settings, state: self.state.clone(), board: self.board.clone(), trace };
+        dispatch::execute(&tools, request, deadline, host).await
+    }
+}
+
 /// Nothing can panic while one of these locks is held, so a poisoned one is as good.
 fn current<T: ?Sized>(slot: &RwLock<Arc<T>>) -> Arc<T> {
     Arc::clone(&slot.read().unwrap_or_else(PoisonError::into_inner))
@@ -62,8 +80,8 @@ fn replace<T: ?Sized>(slot: &RwLock<Arc<T>>, value: Arc<T>) {
 }
 
 /// What a host tells of a call's trace; unread, for it is the tool's to use.
-fn trace_headers(metadata: &MetadataMap) -> TraceHeaders {
-    let header = |name| metadata.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+fn trace_headers(headers: &HeaderMap) -> TraceHeaders {
+    let header = |name| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     TraceHeaders { parent: header("traceparent"), state: header("tracestate") }
 }
 
@@ -86,14 +104,10 @@ impl PluginService for Wire {
         &self,
         request: Request<ToolCallRequest>,
     ) -> Result<Response<ToolResultResponse>, Status> {
-        let timeout = deadline::timeout(request.metadata());
-        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let tools = current(&self.tools);
-        let settings = current(&self.settings);
-        let trace = trace_headers(request.metadata());
-        let host = dispatch::Host { settings, state: self.state.clone(), board: self.board.clone(), trace };
-        let answer = dispatch::execute(&tools, request.into_inner(), deadline, host).await?;
-        Ok(Response::new(answer))
+        let (metadata, _, request) = request.into_parts();
+        let headers = metadata.into_headers();
+        let deadline = deadline::timeout_of(&headers).and_then(|timeout| Instant::now().checked_add(timeout));
+        Ok(Response::new(self.run(request, &headers, deadline).await?))
     }
 
     async fn capabilities(&self, request: Request<()>) -> Result<Response<PluginCapabilities>, Status> {

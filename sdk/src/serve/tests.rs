@@ -322,3 +322,45 @@ async fn a_tool_sees_the_trace_it_is_a_part_of() {
     let answer = served.plugin().execute(call("trace")).await.expect("answers").into_inner();
     assert_eq!(answer.content, "None None");
 }
+
+/// Half of the calls are answered where they come in, half have to wait for a turn of their own.
+async fn all_are_answered() {
+    let patient = Tool::new("patient", "Waits a turn.", |(): (), _: Context| async {
+        tokio::task::yield_now().await;
+        Ok::<_, ToolError>("patient")
+    });
+    let served = serve(Plugin::new("p").tool(quick()).tool(patient)).await;
+    let calls: Vec<_> = (0..200)
+        .map(|number| {
+            let (mut client, action) = (served.plugin(), ["quick", "patient"][number % 2]);
+            tokio::spawn(async move {
+                let request = ToolCallRequest { id: format!("c{number}"), ..call(action) };
+                let answer = client.execute(request).await.expect("answers").into_inner();
+                assert_eq!((answer.call_id, answer.content.as_str()), (format!("c{number}"), action));
+            })
+        })
+        .collect();
+    for call in calls {
+        call.await.expect("answered");
+    }
+}
+
+#[tokio::test]
+async fn calls_at_once_are_all_answered_on_one_thread() {
+    all_are_answered().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_at_once_are_all_answered_on_several_threads() {
+    all_are_answered().await;
+}
+
+#[tokio::test]
+async fn a_compressed_request_is_refused() {
+    let served = serve(Plugin::new("p").tool(quick())).await;
+    let mut compressed = Request::new(call("quick"));
+    compressed.metadata_mut().insert("grpc-encoding", "gzip".parse().expect("a value"));
+    let status = served.plugin().execute(compressed).await.expect_err("refused");
+    assert_eq!(status.code(), Code::Unimplemented);
+    assert_eq!(served.plugin().execute(call("quick")).await.expect("lives").into_inner().content, "quick");
+}

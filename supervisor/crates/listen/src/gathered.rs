@@ -24,6 +24,8 @@ pub struct Gathered<S> {
     /// How much of that is on its way already.
     sent: usize,
     when: When,
+    /// [`MAX_KEPT_BYTES`], or nothing.
+    max_kept_bytes: usize,
 }
 
 /// When what is kept goes out.
@@ -41,7 +43,13 @@ impl<S> Gathered<S> {
     /// Nothing is kept yet.
     #[must_use]
     pub fn new(stream: S) -> Self {
-        Self { stream, kept: Vec::new(), sent: 0, when: When::Unasked }
+        Self { stream, kept: Vec::new(), sent: 0, when: When::Unasked, max_kept_bytes: MAX_KEPT_BYTES }
+    }
+
+    /// Never keeps anything: for where gathering would be done twice.
+    #[must_use]
+    pub fn passing(stream: S) -> Self {
+        Self { max_kept_bytes: 0, ..Self::new(stream) }
     }
 
     /// The connection itself.
@@ -53,7 +61,7 @@ impl<S> Gathered<S> {
 
 impl<S: AsyncWrite + Unpin> Gathered<S> {
     fn fits(&self, bytes: usize) -> bool {
-        self.kept.len() + bytes <= MAX_KEPT_BYTES
+        self.kept.len() + bytes <= self.max_kept_bytes
     }
 
     fn poll_send_kept(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

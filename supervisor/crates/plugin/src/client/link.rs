@@ -12,8 +12,10 @@ use bytes::Bytes;
 use h2::SendStream;
 use h2::client::{Builder, ResponseFuture, SendRequest};
 use http::Request;
+use talon_listen::Gathered;
+use tokio::runtime::{Handle, RuntimeFlavor};
 
-use crate::connect::{ConnectError, Target};
+use crate::connect::{Busy, ConnectError, Target};
 
 /// HTTP/2 frames of up to 1 MiB: measured, an answer of 64 KiB takes half the time it takes in frames of the
 /// default 16 KiB, because it arrives in one buffer.
@@ -48,6 +50,7 @@ pub(crate) enum LinkError {
 #[derive(Debug)]
 pub(super) struct Link {
     target: Target,
+    busy: Busy,
     current: Mutex<Dialled>,
     /// Held while a new connection is made, so that one is made and not one for each call that waits.
     dialling: tokio::sync::Mutex<()>,
@@ -63,8 +66,14 @@ struct Dialled {
 
 impl Link {
     pub(super) async fn open(target: Target) -> Result<Self, LinkError> {
-        let current = Mutex::new(dial(&target).await?);
-        Ok(Self { target, current, dialling: tokio::sync::Mutex::default() })
+        let busy = Busy::default();
+        let current = Mutex::new(dial(&target, &busy).await?);
+        Ok(Self { target, busy, current, dialling: tokio::sync::Mutex::default() })
+    }
+
+    /// Whether it has much to do, for whoever knows.
+    pub(super) fn busy(&self) -> &Busy {
+        &self.busy
     }
 
     /// Opens a stream with this head. Made a second time, it goes out on another connection: the one before took none any more,
@@ -90,7 +99,7 @@ impl Link {
         if !Arc::ptr_eq(&current.over, &before.over) && !current.over.load(Ordering::Acquire) {
             return Ok(current);
         }
-        let dialled = dial(&self.target).await?;
+        let dialled = dial(&self.target, &self.busy).await?;
         *self.current() = dialled.clone();
         Ok(dialled)
     }
@@ -100,8 +109,17 @@ impl Link {
     }
 }
 
-async fn dial(target: &Target) -> Result<Dialled, LinkError> {
-    let io = target.connect().await?;
+/// Where several threads run tasks, a connection's task runs right after each call that has something to send; on a single one it
+/// has its turn after all of them, and gathers by that.
+fn gathered<S>(io: S) -> Gathered<S> {
+    match Handle::current().runtime_flavor() {
+        RuntimeFlavor::CurrentThread => Gathered::passing(io),
+        _ => Gathered::new(io),
+    }
+}
+
+async fn dial(target: &Target, busy: &Busy) -> Result<Dialled, LinkError> {
+    let io = target.connect(busy).await?;
     let (sender, connection) = Builder::new()
         .enable_push(false)
         .max_frame_size(MAX_FRAME_BYTES)
@@ -109,7 +127,7 @@ async fn dial(target: &Target) -> Result<Dialled, LinkError> {
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .max_header_list_size(MAX_HEADER_BYTES)
         .initial_max_send_streams(FIRST_CALLS)
-        .handshake(io)
+        .handshake(gathered(io))
         .await?;
     let over = Arc::new(AtomicBool::new(false));
     let told = over.clone();

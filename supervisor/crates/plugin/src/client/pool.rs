@@ -14,6 +14,11 @@ use crate::connect::Target;
 /// wake-ups than they save waiting.
 const CALLS_FOR_ANOTHER: usize = 8;
 
+/// With so many calls at once a connection has much to do. With fewer the machine has mostly nothing else to do.
+const BUSY_CALLS: usize = 4;
+/// With so many left it no longer has. Lower, so that it does not go to and fro.
+const CALM_CALLS: usize = 1;
+
 /// What calls of one process go over.
 #[derive(Debug)]
 pub(super) struct Pool {
@@ -40,7 +45,9 @@ pub(super) struct Use<'p> {
 
 impl Drop for Use<'_> {
     fn drop(&mut self) {
-        self.place.in_flight.fetch_sub(1, Ordering::Relaxed);
+        if self.place.in_flight.fetch_sub(1, Ordering::Relaxed) == CALM_CALLS + 1 {
+            self.link.busy().set(false);
+        }
     }
 }
 
@@ -65,8 +72,11 @@ impl Pool {
         let open = self.open.load(Ordering::Acquire);
         let used = |place: &&Place| place.in_flight.load(Ordering::Relaxed);
         let place = self.places[..open].iter().min_by_key(used).unwrap_or(&self.places[0]);
-        place.in_flight.fetch_add(1, Ordering::Relaxed);
-        Use { place, link: place.link.get().unwrap_or_else(|| self.first()) }
+        let link = place.link.get().unwrap_or_else(|| self.first());
+        if place.in_flight.fetch_add(1, Ordering::Relaxed) + 1 >= BUSY_CALLS {
+            link.busy().set(true);
+        }
+        Use { place, link }
     }
 
     /// Whether calls pile up on all there are, and there may be one more. Whoever is told so opens it.

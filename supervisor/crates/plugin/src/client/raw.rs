@@ -34,7 +34,8 @@ impl Client {
         let RawCall { path, message, timeout, patience, max_answer_bytes } = call;
         let began = Instant::now();
         let used = self.least_used();
-        let (tap, head) = (Tap::default(), Head { path: &path, metadata: HeaderMap::new(), timeout });
+        let (tap, head) =
+            (Tap::default(), Head { uri: unary::uri(&path), metadata: HeaderMap::new(), timeout });
         let message = unary::framed_bytes(&message);
         let call = unary::call(used.link, &tap, head, message, max_answer_bytes);
         let answered = tokio::time::timeout(patience, call).await;

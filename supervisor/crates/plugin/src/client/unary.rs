@@ -23,7 +23,14 @@ const PREFIX_BYTES: usize = 5;
 const SHARED_FROM_BYTES: usize = 32 << 10;
 
 /// The longest time that the header can say, in each unit: eight digits.
-const MAX_TIMEOUT_DIGITS: u128 = 99_999_999;
+const MAX_TIMEOUT_DIGITS: u64 = 99_999_999;
+
+/// How many headers every request has of ours.
+const OWN_HEADERS: usize = 3;
+
+/// How finely a plugin is told how long its answer is waited for: by a millisecond, within which a call mostly is on its way
+/// and above which a clock's fractions are of no use to a plugin. A shorter step makes nearly every call's header new.
+const TIMEOUT_STEP: Duration = Duration::from_millis(1);
 
 const TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
 const STATUS: HeaderName = HeaderName::from_static("grpc-status");
@@ -59,23 +66,25 @@ pub(super) fn message_bytes(framed: &Bytes) -> usize {
 }
 
 /// What goes before a message.
-pub(super) struct Head<'a> {
-    pub(super) path: &'a PathAndQuery,
+pub(super) struct Head {
+    /// See [`uri`].
+    pub(super) uri: Uri,
     pub(super) metadata: HeaderMap,
     pub(super) timeout: Option<Duration>,
 }
 
-impl Head<'_> {
+impl Head {
     fn request(&self) -> Request<()> {
         let mut request = Request::new(());
         *request.method_mut() = Method::POST;
         *request.version_mut() = Version::HTTP_2;
-        *request.uri_mut() = uri(self.path);
-        let mut headers = self.metadata.clone();
+        *request.uri_mut() = self.uri.clone();
+        let mut headers = HeaderMap::with_capacity(self.metadata.len() + OWN_HEADERS);
+        headers.extend(self.metadata.iter().map(|(name, value)| (name.clone(), value.clone())));
         headers.insert(TE, HeaderValue::from_static("trailers"));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
         if let Some(timeout) = self.timeout {
-            headers.insert(TIMEOUT, timeout_value(timeout));
+            headers.insert(TIMEOUT, timeout_value(rounded(timeout)));
         }
         *request.headers_mut() = headers;
         request
@@ -83,15 +92,24 @@ impl Head<'_> {
 }
 
 /// Every request has an origin. It is only a header to the plugin: the connector knows where to go.
-fn uri(path: &PathAndQuery) -> Uri {
+pub(super) fn uri(path: &PathAndQuery) -> Uri {
     let mut parts = super::ORIGIN.clone().into_parts();
     parts.path_and_query = Some(path.clone());
     Uri::from_parts(parts).expect("an origin and a path are a whole")
 }
 
+/// Up to the next [`TIMEOUT_STEP`], so that one limit is one value: HTTP/2 sends a value that it has sent before in a byte, and
+/// looks through all it has sent of that name for one that it has not. The plugin is told up to a step more than there is;
+/// how long its answer is waited for is our own clock's to say.
+fn rounded(timeout: Duration) -> Duration {
+    let steps = timeout.subsec_nanos().div_ceil(TIMEOUT_STEP.subsec_nanos());
+    Duration::from_secs(timeout.as_secs()).checked_add(TIMEOUT_STEP * steps).unwrap_or(timeout)
+}
+
 /// In the smallest unit in which it has no more digits than gRPC allows.
 fn timeout_value(timeout: Duration) -> HeaderValue {
-    let nanos = timeout.as_nanos();
+    // Centuries are cut further below.
+    let nanos = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
     let units = [(1, 'n'), (1_000, 'u'), (1_000_000, 'm'), (1_000_000_000, 'S')];
     let fitting = units.iter().find(|(unit, _)| nanos / unit <= MAX_TIMEOUT_DIGITS);
     let text = match fitting {
@@ -106,7 +124,7 @@ fn timeout_value(timeout: Duration) -> HeaderValue {
 pub(super) async fn call(
     link: &Link,
     tap: &Tap,
-    head: Head<'_>,
+    head: Head,
     message: Bytes,
     max_answer_bytes: usize,
 ) -> Result<Bytes, Status> {

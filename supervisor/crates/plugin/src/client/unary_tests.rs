@@ -112,3 +112,17 @@ fn a_timeout_has_no_more_digits_than_it_may() {
         assert_eq!(timeout_value(timeout), expected);
     }
 }
+
+#[test]
+fn the_same_limit_is_the_same_value_however_soon_the_call_is_sent() {
+    let limit = Duration::from_secs(30);
+    for waited in [0, 1, 900, 999_999].map(Duration::from_nanos) {
+        assert_eq!(rounded(limit - waited), limit);
+    }
+    // Never less than there is, and at most a step more.
+    for nanos in [1, 999_999, 1_000_000, 1_000_001, 123_456_789_012, 4_000_000_000_000_000] {
+        let timeout = Duration::from_nanos(nanos);
+        assert!(rounded(timeout) >= timeout && rounded(timeout) - timeout < TIMEOUT_STEP, "{timeout:?}");
+    }
+    assert_eq!(rounded(Duration::MAX), Duration::MAX);
+}

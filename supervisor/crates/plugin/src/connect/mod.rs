@@ -10,6 +10,7 @@
 
 mod borrowed;
 mod peer;
+mod quiet;
 #[cfg(feature = "tls")]
 mod tls;
 #[cfg(not(feature = "tls"))]
@@ -32,6 +33,8 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio_util::either::Either;
 
 pub(crate) use self::peer::is_below;
+pub(crate) use self::quiet::Busy;
+use self::quiet::Quiet;
 use self::tls::Secured;
 pub(crate) use self::tls::{ClientIdentity, Tls};
 use crate::handshake::Address;
@@ -42,7 +45,7 @@ use crate::rundir::{PrivateDir, magic_path};
 const TLS_HANDSHAKE: Duration = Duration::from_secs(10);
 
 /// A connection as it is made.
-pub(crate) type Plain = Either<UnixStream, TcpStream>;
+pub(crate) type Plain = Either<Quiet, TcpStream>;
 
 /// A connection as it is used.
 pub(crate) type Connection = Either<Plain, Secured>;
@@ -215,13 +218,16 @@ impl Target {
         Self { tls, ..self }
     }
 
-    /// Opens one connection and makes sure who is at its other end.
-    pub(crate) async fn connect(&self) -> Result<Connection, ConnectError> {
-        let io = match &self.place {
+    /// Opens one connection and makes sure who is at its other end. It hears from `busy` whether it has much to do.
+    pub(crate) async fn connect(&self, busy: &Busy) -> Result<Connection, ConnectError> {
+        let mut io = match &self.place {
             Place::Unix { dir, socket } => Either::Left(self.unix(dir, socket).await?),
             Place::Handed(dir) => Either::Left(handed(dir).await?),
             Place::Tcp(addr) => Either::Right(self.tcp(*addr).await?),
         };
+        if let Either::Left(quiet) = &mut io {
+            quiet.heed(busy);
+        }
         Ok(match &self.tls {
             None => Either::Left(io),
             Some(tls) => {
@@ -231,7 +237,7 @@ impl Target {
         })
     }
 
-    async fn unix(&self, dir: &PrivateDir, socket: &Path) -> Result<UnixStream, ConnectError> {
+    async fn unix(&self, dir: &PrivateDir, socket: &Path) -> Result<Quiet, ConnectError> {
         let connect = |source| ConnectError::Connect { shown: show(socket), source };
         let stream = UnixStream::from_std(self.unix_now(dir, socket)?).map_err(connect)?;
         // The kernel tells who called listen(), not who sends.
@@ -241,7 +247,7 @@ impl Target {
         if !peer::is_below(pid, self.monitor_pid) {
             return Err(ConnectError::WrongProcess { pid });
         }
-        Ok(stream)
+        Quiet::new(stream).map_err(connect)
     }
 
     /// Nothing in it waits: a queue that is full refuses.
@@ -284,10 +290,10 @@ impl Target {
     }
 }
 
-async fn handed(dir: &PrivateDir) -> Result<UnixStream, ConnectError> {
+async fn handed(dir: &PrivateDir) -> Result<Quiet, ConnectError> {
     let connect = |source| ConnectError::Connect { shown: show(&dir.listening_path()), source };
     let Some(socket) = dir.listening() else { return Err(connect(io::ErrorKind::NotFound.into())) };
-    UnixStream::connect(magic_path(socket)).await.map_err(connect)
+    UnixStream::connect(magic_path(socket)).await.and_then(Quiet::new).map_err(connect)
 }
 
 fn show(path: &Path) -> Sanitized {

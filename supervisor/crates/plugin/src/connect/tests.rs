@@ -31,7 +31,7 @@ impl Scratch {
     }
 
     async fn connect(&self, name: &str) -> Result<Connection, ConnectError> {
-        self.target(&self.path(name), own_uid(), std::process::id())?.connect().await
+        self.target(&self.path(name), own_uid(), std::process::id())?.connect(&Busy::default()).await
     }
 }
 
@@ -41,7 +41,7 @@ async fn an_own_socket_is_connected_to_again_and_again() {
     let _listener = UnixListener::bind(s.path("plugin1")).unwrap();
     let target = s.target(&s.path("plugin1"), own_uid(), std::process::id()).unwrap();
     for _ in 0..3 {
-        target.connect().await.unwrap();
+        target.connect(&Busy::default()).await.unwrap();
     }
 }
 
@@ -97,10 +97,10 @@ async fn the_listener_must_be_the_plugin() {
         std::fs::set_permissions(place, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
     }
     let other_user = s.target(&s.path("plugin1"), own_uid() + 1, std::process::id()).unwrap();
-    assert!(matches!(other_user.connect().await, Err(ConnectError::WrongUid { .. })));
+    assert!(matches!(other_user.connect(&Busy::default()).await, Err(ConnectError::WrongUid { .. })));
     let mut child = std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
     let other_tree = s.target(&s.path("plugin1"), own_uid(), child.id()).unwrap();
-    assert!(matches!(other_tree.connect().await, Err(ConnectError::WrongProcess { .. })));
+    assert!(matches!(other_tree.connect(&Busy::default()).await, Err(ConnectError::WrongProcess { .. })));
     drop(child.stdin.take());
     child.wait().unwrap();
 }
@@ -109,17 +109,23 @@ async fn the_listener_must_be_the_plugin() {
 async fn a_socket_that_was_handed_over_is_known_by_its_descriptor() {
     let s = scratch();
     let path = s.private.listening_path();
-    assert!(matches!(s.target(&path, own_uid(), 1).unwrap().connect().await, Err(ConnectError::Open { .. })));
+    assert!(matches!(
+        s.target(&path, own_uid(), 1).unwrap().connect(&Busy::default()).await,
+        Err(ConnectError::Open { .. })
+    ));
     let handed = s.private.listen().unwrap();
     // The kernel names us as the peer, whoever the plugin is.
     let target = s.target(&path, own_uid() + 1, 1).unwrap();
-    target.connect().await.unwrap();
+    target.connect(&Busy::default()).await.unwrap();
     // Another one in its place is not found, nor one at a path that only looks like it.
     std::fs::rename(&path, path.with_extension("away")).unwrap();
     let _other = UnixListener::bind(&path).unwrap();
-    target.connect().await.unwrap();
+    target.connect(&Busy::default()).await.unwrap();
     drop(handed);
-    assert!(matches!(target.connect().await, Err(ConnectError::Connect { .. })), "nobody listens any more");
+    assert!(
+        matches!(target.connect(&Busy::default()).await, Err(ConnectError::Connect { .. })),
+        "nobody listens any more"
+    );
 }
 
 #[tokio::test]
@@ -146,7 +152,7 @@ async fn tcp_needs_leave() {
     let refused = Target::new(&address, &s.private, own_uid(), 1, false);
     assert!(matches!(refused, Err(ConnectError::TcpNotAllowed { .. })));
     let target = Target::new(&address, &s.private, own_uid(), 1, true).unwrap();
-    target.connect().await.unwrap();
+    target.connect(&Busy::default()).await.unwrap();
     let stranger = Target::new(&address, &s.private, own_uid() + 1, 1, true).unwrap();
-    assert!(matches!(stranger.connect().await, Err(ConnectError::WrongUid { .. })));
+    assert!(matches!(stranger.connect(&Busy::default()).await, Err(ConnectError::WrongUid { .. })));
 }

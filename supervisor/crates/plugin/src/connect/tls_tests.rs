@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use crate::connect::quiet::Quiet;
 use rcgen::{BasicConstraints, IsCa, KeyUsagePurpose, PKCS_ECDSA_P521_SHA512, SignatureAlgorithm};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
@@ -99,7 +100,7 @@ fn server(shown: &Own, key: &Own, client: &ClientIdentity) -> TlsAcceptor {
 async fn shake(tls: &Tls, server: &TlsAcceptor) -> Result<Secured, TlsError> {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let serving = tokio::spawn(server.accept(theirs));
-    let secured = tls.secure(Either::Left(ours)).await;
+    let secured = tls.secure(Either::Left(Quiet::new(ours).unwrap())).await;
     if secured.is_ok() {
         serving.await.unwrap().unwrap();
     }
@@ -134,7 +135,7 @@ async fn who_we_are_can_be_handed_over() {
 
 #[tokio::test]
 async fn every_connection_of_a_process_is_encrypted() {
-    use crate::connect::{ConnectError, Target};
+    use crate::connect::{Busy, ConnectError, Target};
     use crate::handshake::Address;
     use crate::rundir::RuntimeDir;
 
@@ -161,12 +162,12 @@ async fn every_connection_of_a_process_is_encrypted() {
     let target = target.secured(Some(tls));
     let mut connections = Vec::new();
     for _ in 0..3 {
-        let connection = target.connect().await.unwrap();
+        let connection = target.connect(&Busy::default()).await.unwrap();
         assert!(matches!(connection, Either::Right(_)));
         connections.push(connection);
     }
     tokio::time::pause();
-    let refused = target.connect().await.unwrap_err();
+    let refused = target.connect(&Busy::default()).await.unwrap_err();
     assert!(matches!(refused, ConnectError::Tls(TlsError::Slow)), "{refused}");
 }
 
@@ -198,7 +199,7 @@ async fn who_speaks_no_tls_is_told_from_who_shows_another_certificate() {
     let tls = made().with_server(&own(&PKCS_ECDSA_P256_SHA256).field()).unwrap();
     let (ours, mut theirs) = UnixStream::pair().unwrap();
     theirs.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.unwrap();
-    let refused = tls.secure(Either::Left(ours)).await.unwrap_err();
+    let refused = tls.secure(Either::Left(Quiet::new(ours).unwrap())).await.unwrap_err();
     assert!(matches!(refused, TlsError::Failed(_)), "{refused}");
     assert!(refused.to_string().contains("tls to off"), "{refused}");
 }

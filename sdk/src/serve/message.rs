@@ -1,0 +1,134 @@
+//! One message as gRPC writes it down: whether it is compressed, how long it is, and what it says.
+
+use h2::RecvStream;
+use prost::Message;
+use prost::bytes::{Buf, BufMut, Bytes, BytesMut};
+use tonic::Status;
+
+/// Before every message.
+const PREFIX_BYTES: usize = 5;
+
+/// An answer as it goes on the wire.
+pub(super) fn framed(message: &impl Message) -> Bytes {
+    let length = message.encoded_len();
+    let mut frame = BytesMut::with_capacity(PREFIX_BYTES + length);
+    frame.put_u8(0);
+    // Answers are cut long before 4 GiB: `MAX_RESULT_BYTES`.
+    frame.put_u32(u32::try_from(length).unwrap_or(u32::MAX));
+    message.encode(&mut frame).expect("there is room for what it said it needs");
+    frame.freeze()
+}
+
+/// Reads a request, which is one message of at most `limit` bytes.
+///
+/// # Errors
+/// What the host is told that sent something else, or whose stream broke.
+pub(super) async fn read<M: Message + Default>(mut from: RecvStream, limit: usize) -> Result<M, Status> {
+    let mut all = Pieces::default();
+    while let Some(piece) = from.data().await {
+        let piece = piece.map_err(Status::from)?;
+        // It fails only where the stream is over, and then nothing more comes.
+        let _ = from.flow_control().release_capacity(piece.len());
+        all.add(piece, limit)?;
+    }
+    M::decode(all.message()?).map_err(|error| Status::internal(error.to_string()))
+}
+
+/// What came of a message. Mostly one piece holds it all, and is not copied.
+#[derive(Debug, Default)]
+struct Pieces {
+    first: Bytes,
+    /// All of them, once there are more.
+    more: BytesMut,
+}
+
+impl Pieces {
+    fn add(&mut self, piece: Bytes, limit: usize) -> Result<(), Status> {
+        if self.first.is_empty() {
+            self.first = piece;
+        } else {
+            if self.more.is_empty() {
+                self.more.extend_from_slice(&self.first);
+            }
+            self.more.extend_from_slice(&piece);
+        }
+        // Refused before room is made for what is announced, and before more of it is taken.
+        match self.announced() {
+            Some(length) if length > limit => Err(Status::out_of_range(format!(
+                "the request has {length} bytes, and at most {limit} are taken"
+            ))),
+            Some(length) if self.came().len() > PREFIX_BYTES + length => {
+                Err(Status::internal("the request goes on after its message"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn came(&self) -> &[u8] {
+        if self.more.is_empty() { &self.first } else { &self.more }
+    }
+
+    /// How long the message says it is.
+    fn announced(&self) -> Option<usize> {
+        let mut prefix = self.came().get(1..PREFIX_BYTES)?;
+        Some(prefix.get_u32() as usize)
+    }
+
+    fn message(self) -> Result<Bytes, Status> {
+        let announced = self.announced();
+        let Self { first, more } = self;
+        let mut all = if more.is_empty() { first } else { more.freeze() };
+        match (all.first(), announced) {
+            (Some(0), Some(length)) if all.len() == PREFIX_BYTES + length => {
+                all.advance(PREFIX_BYTES);
+                Ok(all)
+            }
+            (Some(1), _) => Err(Status::internal("the request is compressed, and does not say how")),
+            _ => Err(Status::internal("the request is no whole message")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tonic::Code;
+
+    use super::*;
+
+    /// What comes of bytes in pieces of `step`.
+    fn taken(bytes: &[u8], step: usize, limit: usize) -> Result<Bytes, Status> {
+        let mut all = Pieces::default();
+        for piece in bytes.chunks(step) {
+            all.add(Bytes::copy_from_slice(piece), limit)?;
+        }
+        all.message()
+    }
+
+    #[test]
+    fn a_message_is_the_same_in_whatever_pieces_it_comes() {
+        let message = "what is said".to_owned();
+        let wire = framed(&message);
+        for step in 1..=wire.len() {
+            let taken = taken(&wire, step, 100).expect("it is whole");
+            assert_eq!(String::decode(taken).expect("it is one"), message);
+        }
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused() {
+        for (wire, code) in [
+            (&b""[..], Code::Internal),
+            (b"\0\0\0", Code::Internal),
+            (b"\0\0\0\0\x02x", Code::Internal),
+            (b"\0\0\0\0\x01xy", Code::Internal),
+            (b"\x01\0\0\0\x01x", Code::Internal),
+            (b"\x07\0\0\0\x01x", Code::Internal),
+            (b"\0\0\0\0\x0bhello world", Code::OutOfRange),
+            (b"\0\xff\xff\xff\xff", Code::OutOfRange),
+        ] {
+            for step in [1, 5, 100] {
+                assert_eq!(taken(wire, step, 10).expect_err("refused").code(), code, "{wire:?}");
+            }
+        }
+    }
+}
