@@ -11,6 +11,7 @@ use std::time::Instant;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::io::Errno;
 
+use crate::spare::{Ends, Newborn, Spare};
 use crate::wire::Call;
 use crate::zygote::{Nursery, Zygote};
 
@@ -33,6 +34,8 @@ pub(crate) const SEALS: SealFlags =
 #[derive(Debug)]
 pub struct Stage {
     image: OwnedFd,
+    // Before the process that it is a clone of.
+    spare: Spare,
     nursery: Nursery,
 }
 
@@ -69,7 +72,7 @@ impl Stage {
         let mut copy = File::from(create()?);
         io::copy(&mut image, &mut copy).map_err(StageError::Copy)?;
         fcntl_add_seals(&copy, SEALS).map_err(|errno| StageError::Seal(errno.into()))?;
-        Ok(Self { image: copy.into(), nursery: Nursery::default() })
+        Ok(Self { image: copy.into(), spare: Spare::default(), nursery: Nursery::default() })
     }
 
     /// Has a stage made that has these three descriptors and nothing else of ours; gives the zygote that was asked.
@@ -81,6 +84,29 @@ impl Stage {
     ) -> io::Result<Arc<Zygote>> {
         let descriptors = [control.as_fd(), stdout.as_fd(), stderr.as_fd()];
         self.nursery.call(|| self.command(STAGE_NAME), call, &descriptors, deadline)
+    }
+
+    /// Has one stage made ahead from now on, whenever a program was started in a jail: for who starts many, or may have to start
+    /// one again. It is one small process more.
+    #[must_use]
+    pub fn keeping_a_spare(self) -> Self {
+        self.spare.keep();
+        self
+    }
+
+    /// The stage that was made ahead, if there is one for such a call.
+    pub(crate) fn spare(&self, call: &Call) -> Option<Newborn> {
+        self.spare.take(call)
+    }
+
+    /// Has one made ahead for the next call like this, if that is wanted. Nobody waits for it, and that it cannot be had shows
+    /// when somebody wants one.
+    pub(crate) fn prepare(&self, call: &Call) {
+        let Some(call) = self.spare.wants(call) else { return };
+        let Ok((ends, theirs)) = Ends::make() else { return };
+        if let Ok(zygote) = self.start(&call, theirs, Some(Instant::now())) {
+            self.spare.put(call, Newborn { ends, zygote });
+        }
     }
 
     /// Ends a zygote that did not do what it was asked for.

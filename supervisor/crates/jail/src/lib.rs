@@ -31,6 +31,7 @@ mod probe;
 mod profile;
 mod progress;
 mod report;
+mod spare;
 mod spawn;
 mod spec;
 mod stage;

@@ -14,6 +14,7 @@ use crate::monitor::Monitor;
 use crate::profile::Learner;
 use crate::progress::Progress;
 use crate::report::Report;
+use crate::spare::{Ends, Newborn};
 use crate::spec::{JailSpec, Mode, Network, SPEC_MAX_BYTES};
 use crate::who::number_of;
 use crate::wire::{self, Call, Note, Order, Received, Role, Wanted};
@@ -140,35 +141,54 @@ pub fn spawn(
     let spec = resolved.as_ref().unwrap_or(spec);
     let request = request(spec)?;
     let resource = |what| move |source| SpawnError::Resource { what, source };
-    let (control, stage_control) = wire::pair().map_err(resource("control socket"))?;
-    let (stdout, stage_stdout) = io::pipe().map_err(resource("pipe for its output"))?;
-    let (stderr, stage_stderr) = io::pipe().map_err(resource("pipe for its errors"))?;
-    // The request waits in the socket until the stage is there to take it.
     let progress = Progress::new().map_err(resource("memory file for its progress"))?;
     let (mut roles, mut descriptors): (Vec<_>, Vec<_>) = given.roles().unzip();
     roles.insert(0, Role::Progress);
     descriptors.splice(0..0, [request.as_fd(), progress.as_fd()]);
-    wire::send(control.as_fd(), &Order::Start(roles), &descriptors).map_err(resource("request"))?;
+    let order = Order::Start(roles);
+    let send = |ends: &Ends| wire::send(ends.control.as_fd(), &order, &descriptors);
 
-    let stage_ends = [stage_control, stage_stdout.into(), stage_stderr.into()];
-    let zygote = stage.start(&call(spec), stage_ends, deadline).map_err(|error| {
-        if is_gone(&error) {
-            SpawnError::StageLost { step: progress.step() }
-        } else {
-            SpawnError::Stage(error)
+    let call = call(spec);
+    let ahead = stage.spare(&call).and_then(|spare| match send(&spare.ends) {
+        Ok(()) => Some(spare),
+        // It was killed by somebody.
+        Err(_) => {
+            spare.discard();
+            None
         }
-    })?;
+    });
+    let Newborn { ends, zygote } = match ahead {
+        Some(newborn) => newborn,
+        None => {
+            let (ends, theirs) =
+                Ends::make().map_err(|(what, source)| SpawnError::Resource { what, source })?;
+            // The request waits in the socket until the stage is there to take it.
+            send(&ends).map_err(resource("request"))?;
+            let zygote = stage.start(&call, theirs, deadline).map_err(|error| {
+                if is_gone(&error) {
+                    SpawnError::StageLost { step: progress.step() }
+                } else {
+                    SpawnError::Stage(error)
+                }
+            })?;
+            Newborn { ends, zygote }
+        }
+    };
+    let Ends { control, stdout, stderr } = ends;
     let mut monitor = None;
     match await_running(spec, &control, &progress, &mut monitor, deadline, timeout) {
-        Ok(Running { program, monitor, private, learner, report }) => Ok(Jailed {
-            pid: number_of(program.as_fd()),
-            stdout: stdout.into(),
-            stderr: stderr.into(),
-            learner,
-            private,
-            report,
-            monitor: Monitor::new(number_of(monitor.as_fd()), monitor, control, program),
-        }),
+        Ok(Running { program, monitor, private, learner, report }) => {
+            stage.prepare(&call);
+            Ok(Jailed {
+                pid: number_of(program.as_fd()),
+                stdout,
+                stderr,
+                learner,
+                private,
+                report,
+                monitor: Monitor::new(number_of(monitor.as_fd()), monitor, control, program),
+            })
+        }
         Err(error) => {
             match (monitor, &error) {
                 (Some(pidfd), _) => clear_up(pidfd, control),
@@ -187,7 +207,7 @@ fn call(spec: &JailSpec) -> Call {
         network: !matches!(isolation.network, Network::Host { .. }),
         own_uid: spec.identity.is_some(),
     });
-    Call { namespaces }
+    Call { namespaces, ahead: false }
 }
 
 /// The spec with every path of the host's replaced by what it leads to, if it has any: the stage, which may see

@@ -48,10 +48,12 @@ const DESCRIPTORS_MAX: usize = 5;
 pub(crate) struct Call {
     /// The namespaces that it is to be born into.
     pub(crate) namespaces: Option<Wanted>,
+    /// Whether there is no program for it yet: it takes its mounts when there is.
+    pub(crate) ahead: bool,
 }
 
 /// What a spec asks for of namespaces.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Wanted {
     /// One of the network too.
     pub(crate) network: bool,

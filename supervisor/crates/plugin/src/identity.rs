@@ -10,7 +10,7 @@ use std::io::{self, Read, Write};
 use std::ops::RangeInclusive;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::thread::CapabilitySet;
@@ -43,6 +43,9 @@ pub(crate) struct Identities {
     dir: PathBuf,
     range: RangeInclusive<u32>,
     known: Mutex<BTreeMap<String, u32>>,
+    /// Plugins that are about to be started. Hundreds of them would otherwise have the file written for each, and wait for the
+    /// disk one after the other.
+    expected: Mutex<BTreeSet<String>>,
 }
 
 /// Why a plugin gets no uid. The texts end with what to do next.
@@ -93,7 +96,8 @@ impl Identities {
             let problem = "it must begin above 0, end below 4294967295 and hold at least one uid".to_owned();
             return Err(SetupError::Setting { setting: "sandbox.uid_range", problem });
         }
-        let this = Self { dir: data_dir.to_owned(), range, known: Mutex::default() };
+        let this =
+            Self { dir: data_dir.to_owned(), range, known: Mutex::default(), expected: Mutex::default() };
         let known = this.read().map_err(|error| match error {
             IdentityError::Io { path, source } => SetupError::Io { what: "read", path, source },
             other => SetupError::Identities { path: this.path(), problem: other_problem(other) },
@@ -123,12 +127,34 @@ impl Identities {
                     IdentityError::Exhausted { range: self.range.clone(), path: self.path() }
                 })?;
                 stored.insert(plugin.to_string(), free);
+                self.add_expected(&mut stored);
                 self.write(&stored).map_err(|source| self.io_error(source))?;
                 free
             }
         };
         *known = stored;
         Ok(Identity { uid, gid: uid })
+    }
+
+    /// Says that a plugin is about to be started: whenever the file is written from now on, it is in it.
+    pub(crate) fn expect(&self, plugin: &PluginName) {
+        self.expected().insert(plugin.to_string());
+    }
+
+    /// Gives those that are expected a uid, too, unless that would leave none for somebody else.
+    fn add_expected(&self, stored: &mut BTreeMap<String, u32>) {
+        let mut expected = std::mem::take(&mut *self.expected());
+        expected.retain(|plugin| !stored.contains_key(plugin));
+        let taken: BTreeSet<u32> = stored.values().copied().collect();
+        let free = self.range.clone().filter(|uid| !taken.contains(uid));
+        let given: Vec<u32> = free.take(expected.len() + 1).collect();
+        if given.len() > expected.len() {
+            stored.extend(expected.into_iter().zip(given));
+        }
+    }
+
+    fn expected(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.expected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn io_error(&self, source: io::Error) -> IdentityError {
@@ -240,6 +266,35 @@ mod tests {
             threads.into_iter().map(|t| t.join().unwrap()).collect::<BTreeSet<_>>()
         });
         assert_eq!(uids.len(), 8);
+    }
+
+    #[test]
+    fn who_is_expected_is_written_along() {
+        let dir = tempfile::tempdir().unwrap();
+        let identities = Identities::open(dir.path(), 70_000..=70_009).unwrap();
+        for expected in ["d", "a", "b"] {
+            identities.expect(&name(expected));
+        }
+        assert_eq!(uid(&identities, "b"), 70_000);
+        let written = identities.read().unwrap();
+        assert_eq!(
+            written.into_iter().collect::<Vec<_>>(),
+            [("a".to_owned(), 70_001), ("b".to_owned(), 70_000), ("d".to_owned(), 70_002)]
+        );
+        assert_eq!((uid(&identities, "d"), uid(&identities, "c")), (70_002, 70_003));
+    }
+
+    #[test]
+    fn nobody_goes_without_for_who_is_only_expected() {
+        let dir = tempfile::tempdir().unwrap();
+        let identities = Identities::open(dir.path(), 70_000..=70_002).unwrap();
+        for expected in ["a", "b"] {
+            identities.expect(&name(expected));
+        }
+        assert_eq!(
+            (uid(&identities, "x"), uid(&identities, "y"), uid(&identities, "z")),
+            (70_000, 70_001, 70_002)
+        );
     }
 
     #[test]

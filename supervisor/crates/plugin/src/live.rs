@@ -1,11 +1,11 @@
 //! One process that takes calls: its client, the calls in flight, and the word that ends them all at once.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use slab::Slab;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -45,9 +45,8 @@ pub(crate) struct Live {
 
 struct Calls {
     open: bool,
-    next_ticket: u64,
     /// By ticket. Bounded by the guard's admission layer.
-    flights: BTreeMap<u64, Flight>,
+    flights: Slab<Flight>,
 }
 
 /// What is known of one call in flight.
@@ -68,7 +67,7 @@ impl Live {
         Self {
             client,
             of,
-            calls: Mutex::new(Calls { open: true, next_ticket: 0, flights: BTreeMap::new() }),
+            calls: Mutex::new(Calls { open: true, flights: Slab::new() }),
             idle: Notify::new(),
             answered: AtomicU64::new(0),
             ended: CancellationToken::new(),
@@ -85,9 +84,7 @@ impl Live {
         if !calls.open {
             return None;
         }
-        let ticket = calls.next_ticket;
-        calls.next_ticket += 1;
-        calls.flights.insert(ticket, Flight { deadline, followed: None });
+        let ticket = calls.flights.insert(Flight { deadline, followed: None });
         Some(InFlight { live: self.clone(), ticket })
     }
 
@@ -123,7 +120,7 @@ impl Live {
 
     /// The latest deadline of the calls in flight. A call without one excuses nobody: nothing would end it.
     pub(crate) fn busy_until(&self) -> Option<Instant> {
-        self.calls().flights.values().filter_map(|flight| flight.deadline).max()
+        self.calls().flights.iter().filter_map(|(_, flight)| flight.deadline).max()
     }
 
     /// Whether a call was answered since this was last asked.
@@ -140,7 +137,7 @@ impl Live {
     /// now is given back; what comes too soon after what was told before waits for [`Live::due`].
     pub(crate) fn progress(&self, call_id: &str, progress: Progress) -> Option<News> {
         let mut calls = self.calls();
-        let mut followed = calls.flights.values_mut().filter_map(|flight| flight.followed.as_mut());
+        let mut followed = calls.flights.iter_mut().filter_map(|(_, flight)| flight.followed.as_mut());
         followed.find(|followed| followed.is(call_id))?.take(progress, Instant::now())
     }
 
@@ -148,7 +145,7 @@ impl Live {
     pub(crate) fn due(&self) -> (Vec<News>, Option<Instant>) {
         let (now, mut news, mut next) = (Instant::now(), Vec::new(), None);
         let mut calls = self.calls();
-        for followed in calls.flights.values_mut().filter_map(|flight| flight.followed.as_mut()) {
+        for followed in calls.flights.iter_mut().filter_map(|(_, flight)| flight.followed.as_mut()) {
             news.extend(followed.due(now));
             next = [next, followed.next_due()].into_iter().flatten().min();
         }
@@ -173,7 +170,7 @@ impl Live {
 /// One call in flight; dropping it counts the call out.
 pub(crate) struct InFlight {
     live: Arc<Live>,
-    ticket: u64,
+    ticket: usize,
 }
 
 impl InFlight {
@@ -190,7 +187,7 @@ impl InFlight {
         // For the call's lines from here on.
         Span::current().record("instance", instance);
         if live.heard.load(Ordering::Relaxed)
-            && let Some(flight) = live.calls().flights.get_mut(&self.ticket)
+            && let Some(flight) = live.calls().flights.get_mut(self.ticket)
         {
             flight.followed = Some(Followed::new(&message.id, &message.action, follower.clone()));
         }
@@ -258,7 +255,7 @@ impl InFlight {
 impl Drop for InFlight {
     fn drop(&mut self) {
         let mut calls = self.live.calls();
-        calls.flights.remove(&self.ticket);
+        calls.flights.remove(self.ticket);
         if calls.flights.is_empty() {
             self.live.idle.notify_waiters();
         }

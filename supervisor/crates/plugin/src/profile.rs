@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{FileType, Mode, OFlags, fstat};
 use talon_jail::{Compiled, Network, Profile};
@@ -33,7 +34,25 @@ pub(crate) fn network(sandbox: &SandboxSettings) -> Network {
 /// # Errors
 /// A sentence that ends with what to do next.
 pub(crate) fn compiled(sandbox: &SandboxSettings) -> Result<Compiled, String> {
-    find(sandbox)?.compile(&network(sandbox)).map_err(|error| error.to_string())
+    let network = network(sandbox);
+    // Only built-in ones are in it, and nobody can replace those.
+    if let Some(known) = known().iter().find(|(name, of, _)| *name == sandbox.profile && *of == network) {
+        return Ok(known.2.clone());
+    }
+    let compiled = find(sandbox)?.compile(&network).map_err(|error| error.to_string())?;
+    // With lists of ports there would be no end of them.
+    let lists_ports =
+        matches!(&network, Network::Host { connect, bind } if connect.is_some() || bind.is_some());
+    if Profile::builtin(&sandbox.profile).is_some() && !lists_ports {
+        known().push((sandbox.profile.clone(), network, compiled.clone()));
+    }
+    Ok(compiled)
+}
+
+/// What was compiled before and comes out the same every time: the built-in profiles, for each network. At some 15 KiB each.
+fn known() -> MutexGuard<'static, Vec<(String, Network, Compiled)>> {
+    static KNOWN: Mutex<Vec<(String, Network, Compiled)>> = Mutex::new(Vec::new());
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What a profile of the operator's own says now; `None` for a built-in one, and for one that cannot be read. Blocking.
@@ -128,6 +147,18 @@ mod tests {
         // Nobody can replace what is built in.
         std::fs::write(dir.path().join("strict.toml"), "nonsense").unwrap();
         assert!(compiled(&named("strict", Some(dir.path()))).is_ok());
+    }
+
+    #[test]
+    fn what_was_compiled_before_is_the_same_again() {
+        let with = |network| SandboxSettings { network, ..SandboxSettings::default() };
+        let filters = |sandbox: &SandboxSettings| compiled(sandbox).unwrap().filters;
+        let none = filters(&with(NetworkAccess::None));
+        assert_eq!(filters(&with(NetworkAccess::Proxy)), none);
+        assert_ne!(filters(&with(NetworkAccess::Full)), none);
+        assert_eq!(filters(&with(NetworkAccess::None)), none);
+        let fresh = Profile::builtin("strict").unwrap().compile(&Network::None).unwrap();
+        assert_eq!(fresh.filters, none);
     }
 
     #[test]

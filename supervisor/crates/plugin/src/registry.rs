@@ -179,6 +179,7 @@ impl Registry {
             return Err(RegisterError::TooMany { name });
         }
         inner.declared.add(&name);
+        inner.launcher.expect(&spec);
         let blocks = spec.changed_tools == ChangedTools::Block;
         let approvals = Approvals::new(&name, blocks, inner.approved.get().cloned());
         let spec = Arc::new(spec);

@@ -30,6 +30,9 @@ use crate::usage::Reading;
 
 /// Starts processes.
 pub(crate) trait Launch: Send + Sync + 'static {
+    /// Says which plugin was added, which is started soon if it is enabled.
+    fn expect(&self, _spec: &PluginSpec) {}
+
     /// The whole start of an instance's generation (`numbers`, in that order), bounded by the spec's start timeout, of what lies on
     /// the disk or, by `choice`, of the program that came up last. On an error nothing
     /// is left behind. `cancel` ends it soon with an error, whatever it is. Dropping the future kills what was

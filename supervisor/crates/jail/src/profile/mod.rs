@@ -39,6 +39,7 @@ mod error;
 mod join;
 mod learn;
 mod learned;
+mod packed;
 mod rule;
 mod text;
 mod tree;
@@ -62,6 +63,7 @@ pub struct Compiled {
     /// The profile's name, for messages.
     pub name: String,
     /// BPF programs, each a list of instructions as the kernel's `sock_filter`, loaded in this order.
+    #[serde(with = "packed")]
     pub filters: Vec<Vec<Instruction>>,
     /// The Landlock ABI that the kernel must have at least.
     pub landlock_abi: u32,

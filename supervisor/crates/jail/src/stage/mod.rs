@@ -12,7 +12,7 @@
 //! | every disposition of a signal is the default one, every signal is blocked | so are its clones': a monitor is deaf to SIGTERM, SIGINT and SIGHUP, its control socket alone tells it to end |
 //! | own session | a ^C is the supervisor's to handle |
 //! | nobody may trace it or read its memory | it may share a uid with programs |
-//! | for each call a clone, as a child of the supervisor: into new mounts, process numbers, network, IPC and host name, and users too without CAP_SYS_ADMIN | all of them or none, so that no half is left where they are refused |
+//! | for each call a clone, as a child of the supervisor: into new mounts, process numbers, network, IPC and host name, and users too without CAP_SYS_ADMIN | all of them or none, so that no half is left where they are refused. One that is made ahead of its program ([`crate::spare`]) takes its mounts in its step `namespaces` |
 //!
 //! # In the stage, which becomes the monitor
 //!
@@ -22,7 +22,7 @@
 //! | `session` | own session, away from the zygote's | |
 //! | `memory-group` | the cgroup, if one was given | before the view of cgroups, so that its own is the root of what the program sees; everything below is in it from its first page |
 //! | `last-place` | first to be killed when memory is short, for the whole session; no inherited real-time class, class for the disk, or personality | after `session`; while the files in `/proc` are our own |
-//! | `namespaces` | own ids are mapped, if users are among them; the view of cgroups | before anything is built in them |
+//! | `namespaces` | own ids are mapped, if users are among them; mounts, if it was made ahead; the view of cgroups | before anything is built in them |
 //! | `host-name` | the same for every program | |
 //! | `memory-group` | without a cgroup: a view of the processes by which their memory is watched | before the private root hides the host's `/proc`, without which an unprivileged process may mount no other |
 //! | `network` | the loopback interface, where it is granted | needs a right that is given up later |
@@ -176,6 +176,7 @@ fn run() -> ! {
 /// The stage's own steps; returns only when one fails.
 fn build(control: &OwnedFd, born: Born) -> Result<(), (&'static str, StepError)> {
     let plan = request::receive(control, born).map_err(|error| ("request", error))?;
+    zygote::be_open_to_ourselves().map_err(|error| ("request", error))?;
 
     plan.progress.begin("session");
     rustix::process::setsid()

@@ -1,7 +1,8 @@
 //! Namespaces of the program's own.
 //!
 //! The monitor is born into them, as the first process of the new process numbers: all of them come with the clone,
-//! or none. The view of cgroups alone is taken later, since it begins where the monitor is at that moment.
+//! or none. The view of cgroups alone is taken later, since it begins where the monitor is at that moment; and mounts by
+//! a stage that was made ahead, since they are to be those of its program's start.
 
 use std::fs;
 use std::io;
@@ -45,14 +46,24 @@ impl Ids {
     }
 }
 
+/// What is to be known of a stage that was born into namespaces.
+#[derive(Debug)]
+pub(super) struct Birth {
+    pub(super) held: Held,
+    /// Of who cloned it: inside it has none until they are mapped.
+    pub(super) ids: Ids,
+    /// Whether mounts are still to be taken.
+    pub(super) ahead: bool,
+}
+
 /// How a stage came into the world.
 #[derive(Debug, Default)]
 pub(super) enum Born {
     /// Without namespaces, as none were asked for.
     #[default]
     Plain,
-    /// As the first process of these, by somebody who had these ids: inside it has none until they are mapped.
-    First(Held, Ids),
+    /// As the first process of these.
+    First(Birth),
     /// Without them, for this reason.
     Refused(StepError),
 }
@@ -73,10 +84,8 @@ pub(super) fn wanted(call: &Call) -> Result<Option<(Held, i32)>, StepError> {
              supervisor as an ordinary user)",
         ));
     }
-    let mut flags = CloneFlags::CLONE_NEWNS
-        | CloneFlags::CLONE_NEWPID
-        | CloneFlags::CLONE_NEWIPC
-        | CloneFlags::CLONE_NEWUTS;
+    let mut flags = CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWIPC | CloneFlags::CLONE_NEWUTS;
+    flags.set(CloneFlags::CLONE_NEWNS, !call.ahead);
     flags.set(CloneFlags::CLONE_NEWNET, wanted.network);
     flags.set(CloneFlags::CLONE_NEWUSER, user);
     Ok(Some((Held { user }, flags.bits())))
@@ -89,9 +98,9 @@ pub(super) fn refused(error: &io::Error, held: Held) -> StepError {
 
 /// Makes those that it was born into its own.
 pub(super) fn take(plan: &Plan) -> Result<Option<Status>, StepError> {
-    let (held, ids) = match plan.born.take() {
+    let Birth { held, ids, ahead } = match plan.born.take() {
         Born::Plain => return Ok(Some(missing(plan))),
-        Born::First(held, ids) => (held, ids),
+        Born::First(birth) => birth,
         Born::Refused(error) => return Err(error),
     };
     if held.user {
@@ -103,6 +112,12 @@ pub(super) fn take(plan: &Plan) -> Result<Option<Status>, StepError> {
                 "is /proc mounted and writable?",
             )
             .fatal()
+        })?;
+    }
+    if ahead {
+        // Final, as it is in all the others already. One is made ahead only where a program was given mounts of its own before.
+        unshare(CloneFlags::CLONE_NEWNS).map_err(|errno| {
+            StepError::errno("cannot have mounts of its own", errno as i32, &advice(held.user)).fatal()
         })?;
     }
     plan.namespaces.set(held).expect("this step is taken once");

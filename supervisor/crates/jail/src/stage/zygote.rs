@@ -10,7 +10,7 @@ use rustix::process::{DumpableBehavior, PidfdFlags, getpid, pidfd_open, set_dump
 use rustix::stdio::{dup2_stderr, dup2_stdout};
 
 use super::FORK_ADVICE;
-use super::namespaces::{self, Born, Ids};
+use super::namespaces::{self, Birth, Born, Ids};
 use super::step::StepError;
 use crate::sys;
 use crate::sys::namespaces::Cloned;
@@ -64,8 +64,6 @@ fn answer(call: &Call, descriptors: Vec<OwnedFd>) -> Result<Option<(OwnedFd, Bor
             dup2_stdout(&stdout).and_then(|()| dup2_stderr(&stderr)).map_err(|errno| {
                 StepError::errno("cannot take the program's output", errno.raw_os_error(), "")
             })?;
-            // What it writes to `/proc/self` is its own again.
-            set_dumpable(DumpableBehavior::Dumpable)?;
             Ok(Some((control, born)))
         }
         Cloned::Parent => Ok(None),
@@ -93,9 +91,15 @@ fn clone(call: &Call) -> Result<(Cloned, Born), StepError> {
     };
     let ids = Ids::own();
     match sys::namespaces::clone_as_sibling(flags) {
-        Ok(cloned) => Ok((cloned, Born::First(held, ids))),
+        Ok(cloned) => Ok((cloned, Born::First(Birth { held, ids, ahead: call.ahead }))),
         Err(error) => Ok((plain()?, Born::Refused(namespaces::refused(&error, held)))),
     }
+}
+
+/// Makes what it has in `/proc/self` its own again, which it writes to. Not before there is a program for it: one that waits for
+/// its order is as little to be looked into as the zygote.
+pub(super) fn be_open_to_ourselves() -> Result<(), StepError> {
+    set_dumpable(DumpableBehavior::Dumpable)
 }
 
 fn set_dumpable(behavior: DumpableBehavior) -> Result<(), StepError> {

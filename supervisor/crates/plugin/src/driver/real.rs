@@ -28,6 +28,10 @@ use crate::spec::PluginSpec;
 use crate::usage::Reading;
 
 impl Launch for Launcher {
+    fn expect(&self, spec: &PluginSpec) {
+        Launcher::expect(self, spec);
+    }
+
     fn launch<'a>(
         &'a self,
         spec: &'a PluginSpec,

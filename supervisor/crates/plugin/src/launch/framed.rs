@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 
-use crate::connect::Target;
+use crate::connect::{Busy, Target};
 use crate::name::PluginName;
 use crate::spec::{Dialect, PluginSpec};
 
@@ -77,7 +77,7 @@ pub(super) async fn hangs_up(target: &Target) -> bool {
 }
 
 async fn hangs_up_once(target: &Target) -> bool {
-    let Ok(mut stream) = target.connect().await else { return false };
+    let Ok(mut stream) = target.connect(&Busy::default()).await else { return false };
     // If it has hung up already, that shows when it is read from.
     let _ = stream.write_all(HELLO).await;
     match stream.read(&mut [0]).await {

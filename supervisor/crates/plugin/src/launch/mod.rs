@@ -36,7 +36,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-use talon_jail::{Groups, Stage};
+use talon_jail::{Groups, Mode, Stage};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -185,6 +185,16 @@ impl Launcher {
             readers: TaskTracker::new(),
         };
         Ok(Self { shared: Arc::new(shared), starts, framed: Framed::default(), shelf })
+    }
+
+    /// Says that a plugin is about to be started.
+    pub(crate) fn expect(&self, spec: &PluginSpec) {
+        if let Some(identities) = &self.shared.identities
+            && spec.enabled
+            && spec.sandbox.mode != Mode::Off
+        {
+            identities.expect(&spec.name);
+        }
     }
 
     /// The whole start, bounded by the spec's start timeout, which begins when it is this start's turn: plugins

@@ -12,7 +12,7 @@ use crate::bridge::Bridge;
 use crate::discover::{CheckError, compare, script_inside};
 use crate::spec::PluginSpec;
 use crate::view::program::{self, Kind, OpenProgram};
-use crate::view::{ProgramError, Source, View, ViewError, Views, digest, tree};
+use crate::view::{ProgramError, Source, View, ViewError, Views, tree};
 
 /// A program, ready to be handed to the jail.
 #[derive(Clone)]
@@ -125,7 +125,8 @@ fn program(spec: &PluginSpec, views: &Views, gid: Option<u32>, by: By) -> Result
             // A script of the system's may need what lies beside it, and is as safe as its interpreter.
             let by_path = (kind == Kind::Script || by == By::Path) && tree::is_system_file(&real);
             if by_path || (kind == Kind::Native && by == By::Us) {
-                let digest = digest::of_file(&file)
+                let digest = views
+                    .digest_of(&file)
                     .map_err(|source| CheckError::from(ProgramError::Io { path: real.clone(), source }))?;
                 compare(spec, real.clone(), digest.clone())?;
                 let argv0 = spec.program.clone().into();

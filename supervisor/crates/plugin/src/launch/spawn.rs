@@ -143,7 +143,11 @@ impl Shared {
         deadline: Instant,
         logs: &LogSink,
     ) -> Result<Spawned, LaunchError> {
-        let dir = Arc::new(self.runtime.allocate(identity).map_err(LaunchError::Directory)?);
+        let dir = match spec.sandbox.mode {
+            Mode::Enforce => self.runtime.allocate_empty(identity),
+            Mode::BestEffort | Mode::Off => self.runtime.allocate(identity),
+        };
+        let dir = Arc::new(dir.map_err(LaunchError::Directory)?);
         let own = [self.runtime.path(), self.data_dir.as_path()];
         let mut isolation = isolation::of(spec, &prepared, &dir, identity, &own)?;
         let proxy = match &mut isolation {

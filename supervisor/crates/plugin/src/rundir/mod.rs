@@ -11,7 +11,7 @@
 //!
 //! A jailed plugin finds another directory at the path of its own: a file system in memory with `s`, `t` and `h`, which
 //! exists for it alone, and of which we have a descriptor ([`PrivateDir::enter`]). Paths that it prints are the same
-//! either way.
+//! either way. Ours has none of the three where a plugin does not run without a jail.
 
 mod listen;
 mod lock;
@@ -169,6 +169,21 @@ impl RuntimeDir {
 
     /// A private directory for one process, owned by `owner` where it has a uid of its own.
     pub(crate) fn allocate(self: &Arc<Self>, owner: Option<Identity>) -> io::Result<PrivateDir> {
+        let dir = self.allocate_empty(owner)?;
+        for inner in [SOCKET_DIR, TMP_DIR, HOME_DIR] {
+            mkdirat(&dir.fd, inner, Mode::from_raw_mode(PRIVATE_MODE))?;
+            let fd = openat(&dir.fd, inner, dir_flags(), Mode::empty())?;
+            // While it is ours: of what is another's only CAP_FOWNER could change the mode.
+            fchmod(&fd, Mode::from_raw_mode(PRIVATE_MODE))?;
+            if let Some(owner) = owner {
+                fchown(&fd, Some(Uid::from_raw(owner.uid)), Some(Gid::from_raw(owner.gid)))?;
+            }
+        }
+        Ok(dir)
+    }
+
+    /// The same for one that runs in a jail or not at all: what it writes into are directories of the jail's.
+    pub(crate) fn allocate_empty(self: &Arc<Self>, owner: Option<Identity>) -> io::Result<PrivateDir> {
         let (name, fd) = self.make_numbered()?;
         let path = self.path.join(PLUGINS_DIR).join(&name);
         let dir = PrivateDir {
@@ -180,15 +195,6 @@ impl RuntimeDir {
             listening: OnceLock::new(),
             removed: AtomicBool::new(false),
         };
-        for inner in [SOCKET_DIR, TMP_DIR, HOME_DIR] {
-            mkdirat(&dir.fd, inner, Mode::from_raw_mode(PRIVATE_MODE))?;
-            let fd = openat(&dir.fd, inner, dir_flags(), Mode::empty())?;
-            // While it is ours: of what is another's only CAP_FOWNER could change the mode.
-            fchmod(&fd, Mode::from_raw_mode(PRIVATE_MODE))?;
-            if let Some(owner) = owner {
-                fchown(&fd, Some(Uid::from_raw(owner.uid)), Some(Gid::from_raw(owner.gid)))?;
-            }
-        }
         if let Some(owner) = owner {
             fchown(&dir.fd, None, Some(Gid::from_raw(owner.gid)))?;
             fchmod(&dir.fd, Mode::from_raw_mode(GROUP_MODE))?;

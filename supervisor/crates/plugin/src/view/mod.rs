@@ -17,6 +17,7 @@
 
 pub(crate) mod digest;
 mod handover;
+mod known;
 pub(crate) mod program;
 pub(crate) mod tree;
 pub(crate) mod trust;
@@ -38,6 +39,7 @@ use sha2::{Digest, Sha256};
 pub(crate) use program::ProgramError;
 pub(crate) use tree::TreeError;
 
+use self::known::Known;
 use crate::name::PluginName;
 use crate::rundir::{DirLock, Left, LockError, obstacle, prepare_dir, remove_tree};
 use crate::settings::SetupError;
@@ -96,6 +98,8 @@ pub(crate) struct Views {
     latest: Mutex<HashMap<PluginName, Arc<Latest>>>,
     /// Whether what is in it is another supervisor's now.
     let_go: Arc<AtomicBool>,
+    /// Of programs that run from where they lie.
+    known: Known,
     lock: DirLock,
 }
 
@@ -191,10 +195,16 @@ impl Views {
             next: AtomicU64::new(last.saturating_add(1)),
             latest: Mutex::default(),
             let_go: Arc::default(),
+            known: Known::default(),
             lock,
         };
         this.clear_except(&left.names);
         Ok(this)
+    }
+
+    /// The digest of a program that runs from where it lies. Blocking.
+    pub(crate) fn digest_of(&self, file: &File) -> io::Result<String> {
+        self.known.of(file)
     }
 
     /// Removes every view. Those in use go when their processes do, or now: this is for start and shutdown.

@@ -1,0 +1,97 @@
+use std::fs::{FileTimes, OpenOptions};
+use std::io::{Seek, SeekFrom, Write};
+use std::path::PathBuf;
+
+use super::*;
+
+/// A file, open for reading; `None` where files of the test lie on a file system that is not relied on.
+fn file(dir: &tempfile::TempDir, content: &[u8]) -> Option<(PathBuf, File)> {
+    let path = dir.path().join("program");
+    std::fs::write(&path, content).unwrap();
+    let file = File::open(&path).unwrap();
+    if !is_telling(&file) {
+        println!("SKIPPED: {} is on a file system that is not relied on", path.display());
+        return None;
+    }
+    Some((path, file))
+}
+
+/// Remembers what changed just now, too.
+fn eager() -> Known {
+    Known { settled: Duration::ZERO, ..Known::default() }
+}
+
+fn remembered(known: &Known) -> usize {
+    known.digests().len()
+}
+
+#[test]
+fn what_was_read_is_not_read_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some((_, file)) = file(&dir, b"a program") else { return };
+    let known = eager();
+    let digest = known.of(&file).unwrap();
+    assert_eq!(digest, digest::of_file(&file).unwrap());
+    // Nothing else can give what was never in the file.
+    let print = Print::of(&file).unwrap();
+    known.digests().insert(print, "remembered".into());
+    assert_eq!(known.of(&file).unwrap(), "remembered");
+}
+
+#[test]
+fn a_change_shows_whatever_is_said_of_its_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some((path, file)) = file(&dir, b"a program") else { return };
+    let known = eager();
+    let before = Print::of(&file).unwrap();
+    let digest = known.of(&file).unwrap();
+    assert_eq!(remembered(&known), 1);
+    let mut writer = OpenOptions::new().write(true).open(&path).unwrap();
+    let modified = file.metadata().unwrap().modified().unwrap();
+    // Until the clock has moved on, which is why what changed just now is not remembered.
+    while Print::of(&file).unwrap().changed == before.changed {
+        writer.seek(SeekFrom::Start(0)).unwrap();
+        writer.write_all(b"A program").unwrap();
+        writer.set_times(FileTimes::new().set_modified(modified)).unwrap();
+    }
+    let after = Print::of(&file).unwrap();
+    assert_eq!((after.bytes, after.modified, after.inode), (before.bytes, before.modified, before.inode));
+    let found = known.of(&file).unwrap();
+    assert_ne!(found, digest);
+    assert_eq!(found, digest::of_file(&file).unwrap());
+}
+
+#[test]
+fn what_changed_just_now_is_read_every_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some((_, file)) = file(&dir, b"a program") else { return };
+    let known = Known::default();
+    known.of(&file).unwrap();
+    assert_eq!(remembered(&known), 0);
+}
+
+#[test]
+fn a_file_system_in_memory_is_not_relied_on() {
+    let Ok(dir) = tempfile::tempdir_in("/dev/shm") else {
+        println!("SKIPPED: there is no /dev/shm");
+        return;
+    };
+    let path = dir.path().join("program");
+    std::fs::write(&path, b"a program").unwrap();
+    let known = eager();
+    known.of(&File::open(&path).unwrap()).unwrap();
+    assert_eq!(remembered(&known), 0);
+}
+
+#[test]
+fn there_is_a_bound() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some((_, file)) = file(&dir, b"a program") else { return };
+    let known = eager();
+    let print = Print::of(&file).unwrap();
+    for inode in 0..MOST as u64 {
+        known.digests().insert(Print { device: u64::MAX, inode, ..print }, "other".into());
+    }
+    known.of(&file).unwrap();
+    assert_eq!(remembered(&known), 1);
+}
