@@ -4,6 +4,7 @@
 //! `directory` shows plugins to `resolve`, `innermost` hands calls to instances. The supervisor's own actions (`core`) are
 //! called like a plugin's, and take a stack too.
 
+mod apart;
 pub mod capabilities;
 mod core;
 mod counters;
@@ -32,6 +33,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio_util::task::TaskTracker;
 
 use crate::config::{CallPolicy, Config};
+use apart::Apart;
 use counters::Counters;
 pub use counters::{ByOutcome, OTHER_ACTION, OUTCOMES};
 use current::Current;
@@ -186,7 +188,7 @@ impl Door {
         if let Some(plugin) = plugin {
             self.first_words(plugin, &call).await;
         }
-        let answer = stack.call(call).await;
+        let answer = Apart { call: stack.call(call) }.await;
         counted.end(&answer);
         finished.ended(&answer);
         answer

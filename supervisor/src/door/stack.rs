@@ -8,6 +8,7 @@ use talon_guard::{
 use talon_sanitize::Sanitizer;
 use tower::{Service, ServiceBuilder};
 
+use super::apart::KeepBack;
 use crate::config::{CallPolicy, GuardStores};
 
 /// What a host may read of a stack.
@@ -122,7 +123,7 @@ where
         .layer(watch.layer(Step::Breaker, breaker))
         // A bounded queue, then so many at once: right above what it protects.
         .layer(watch.layer(Step::Admission, admission))
-        .service(watch.service(Step::Instance, innermost));
+        .service(watch.service(Step::Instance, KeepBack(innermost)));
     (Stack::new(stack), gauges)
 }
 

@@ -116,7 +116,7 @@ pub async fn serve(loaded: Loaded, beginning: Beginning) -> Result<(), ServeFail
     let events = Events::new();
     let sanitizer =
         Sanitizer::new(&Settings { forbidden_patterns: config.guard.forbidden_patterns.clone() })?;
-    let stage = Arc::new(talon_jail::Stage::from_current_exe()?);
+    let stage = Arc::new(talon_jail::Stage::from_current_exe()?.keeping_a_spare());
     let machine = machine::look_at(&stage).await;
     // Last of what can be known before anything of another supervisor's is touched.
     let mut arrival = tokio::select! {
