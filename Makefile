@@ -4,7 +4,7 @@
 PROFILE ?= debug
 CARGO_PROFILE = $(if $(filter release,$(PROFILE)),--release,)
 
-.PHONY: help demo test test-vm hostile install package reproducible build plugins deps deps-test lint doc fmt fuzz bench bench-quick bench-compare bench-parts soak
+.PHONY: help demo test test-vm hostile install package reproducible build plugins deps deps-test deps-bench lint doc fmt fuzz bench bench-quick bench-compare bench-parts bench-flames soak
 
 help: ## lists these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -49,6 +49,9 @@ deps:
 deps-test:
 	@scripts/deps.sh test
 
+deps-bench:
+	@scripts/deps.sh bench
+
 lint: ## formatting, clippy, licences and sources, docs: each without a warning
 	@scripts/lint.sh
 
@@ -62,10 +65,10 @@ FUZZ_SECONDS ?= 60
 fuzz: ## runs each fuzz target for a while (FUZZ_SECONDS=60)
 	@scripts/fuzz.sh $(FUZZ_SECONDS)
 
-bench: deps ## measures Talon beside what it replaces and writes docs/benchmarks.md and target/bench.json (under 15 minutes, after building)
+bench: deps deps-bench ## measures Talon beside what it replaces and writes docs/benchmarks.md and target/bench.json (under 15 minutes, after building)
 	@scripts/bench.sh full
 
-bench-quick: deps ## the same in under 2 minutes: fewer and shorter rounds, into target/bench-quick.json
+bench-quick: deps deps-bench ## the same in under 2 minutes: fewer and shorter rounds, into target/bench-quick.json
 	@scripts/bench.sh quick
 
 bench-compare: ## says what got worse between two runs and fails if anything did (BEFORE=a.json AFTER=b.json)
@@ -74,6 +77,9 @@ bench-compare: ## says what got worse between two runs and fails if anything did
 
 bench-parts: deps ## measures the parts by themselves, by criterion: sanitizer, guard stack, store, state
 	@scripts/bench-parts.sh
+
+bench-flames: deps ## draws flame graphs of the two ways of a call into docs/images (needs perf and inferno)
+	@scripts/flames.sh
 
 MINUTES ?= 30
 soak: deps ## looks whether memory, descriptors and threads stay flat under mixed load with crashes and reloads (MINUTES=30)

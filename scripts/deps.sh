@@ -2,6 +2,7 @@
 # Installs what a fresh Debian 12 lacks, when it runs as root; otherwise says the exact command and ends.
 #   deps.sh build   what building and the demo need
 #   deps.sh test    what the tests need on top
+#   deps.sh bench   what Talon is measured beside: bubblewrap, and go-plugin with its Go
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -14,6 +15,20 @@ need cc gcc
 # The example plugin csv-query is written in Python and gets a virtual environment of its own.
 need /usr/bin/python3 python3
 [ -x /usr/bin/python3 ] && ! /usr/bin/python3 -c 'import ensurepip' 2>/dev/null && missing="$missing python3-venv"
+if [ "$1" = test ] || [ "$1" = bench ]; then
+  # The other jail in the hostile suite's table.
+  need bwrap bubblewrap
+  need /usr/bin/go golang-go
+  # gRPC as Debian packages it, and what makes the messages. Of the two protobuf libraries that gRPC works with, the one that
+  # knows `optional`.
+  [ -d /usr/share/gocode/src/google.golang.org/grpc ] || missing="$missing golang-google-grpc-dev"
+  [ -d /usr/share/gocode/src/google.golang.org/protobuf ] || missing="$missing golang-github-golang-protobuf-1-5-dev"
+  # HashiCorp's own library, for the tests of programs that it serves, and what compiles their messages.
+  [ -d /usr/share/gocode/src/github.com/hashicorp/go-plugin ] || missing="$missing golang-github-hashicorp-go-plugin-dev"
+  need protoc protobuf-compiler
+  need protoc-gen-go protoc-gen-go
+  need protoc-gen-go-grpc protoc-gen-go-grpc
+fi
 if [ "$1" = test ]; then
   # setpriv, setsid and unshare, by which tests run something as another user, in a session or namespace of its own.
   need setpriv util-linux
@@ -22,21 +37,9 @@ if [ "$1" = test ]; then
   # A Debian of its own with a systemd of its own, in a container, for the tests of the package and its units.
   need mmdebstrap mmdebstrap
   need systemd-nspawn systemd-container
-  # The other jail in the hostile suite's table.
-  need bwrap bubblewrap
   # One program of each common runtime is run in the jail: Debian's own, which lie below /usr, where every uid can
   # read them. Java's package without the desktop can compile too.
   need /usr/bin/node nodejs
-  need /usr/bin/go golang-go
-  # The example counter-go: gRPC as Debian packages it, and what makes the messages. Of the two protobuf libraries that
-  # gRPC works with, the one that knows `optional`.
-  [ -d /usr/share/gocode/src/google.golang.org/grpc ] || missing="$missing golang-google-grpc-dev"
-  [ -d /usr/share/gocode/src/google.golang.org/protobuf ] || missing="$missing golang-github-golang-protobuf-1-5-dev"
-  # HashiCorp's own library, for the tests of programs that it serves, and what compiles their messages.
-  [ -d /usr/share/gocode/src/github.com/hashicorp/go-plugin ] || missing="$missing golang-github-hashicorp-go-plugin-dev"
-  need protoc protobuf-compiler
-  need protoc-gen-go protoc-gen-go
-  need protoc-gen-go-grpc protoc-gen-go-grpc
   # The example counter-node: its packages. Several hundred small Debian packages, which take a minute or two.
   need npm npm
   need /usr/bin/java default-jre-headless

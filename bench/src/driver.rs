@@ -1,6 +1,7 @@
 //! A process that makes loads, seen from outside: it is told one load after the other, and its CPU time is read with that of
 //! everything it calls.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -91,11 +92,16 @@ impl Driver {
         Ok(line)
     }
 
-    fn cpu_seconds(&self) -> f64 {
+    /// The process ids of it, of what it calls, and of all that those have started.
+    #[must_use]
+    pub fn all_pids(&self) -> BTreeSet<u32> {
         let roots = self.servers.iter().copied().chain([self.child.id()]);
-        let all = roots.flat_map(|root| std::iter::once(root).chain(talon_tests::descendants(root)));
         // Somebody's child may also be named as a server.
-        all.collect::<std::collections::BTreeSet<u32>>().into_iter().filter_map(cpu_seconds).sum()
+        roots.flat_map(|root| std::iter::once(root).chain(talon_tests::descendants(root))).collect()
+    }
+
+    fn cpu_seconds(&self) -> f64 {
+        self.all_pids().into_iter().filter_map(cpu_seconds).sum()
     }
 }
 

@@ -18,6 +18,7 @@
 //! |---|---|
 //! | [`load`] | a load, and what came of it; the closed loop that makes it |
 //! | [`worker`], [`driver`] | a process that makes loads when told to, and the one that tells it |
+//! | [`contenders`], [`watched`] | who takes part in the calls; one of them under a load while somebody looks |
 //! | [`content`], [`draw`] | the answers' text; which of many is called |
 //! | [`turns`] | the same for what is no load: a process that measures when told to, a turn at a time |
 //! | [`layers`] | the guard's stack without IO, whole and layer by layer |
@@ -31,6 +32,7 @@
 
 pub mod book;
 pub mod compare;
+pub mod contenders;
 pub mod content;
 pub mod document;
 pub mod draw;
@@ -47,4 +49,5 @@ pub mod stock;
 pub mod suites;
 pub mod table;
 pub mod turns;
+pub mod watched;
 pub mod worker;

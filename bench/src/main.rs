@@ -11,7 +11,7 @@ use talon_bench::book::Book;
 use talon_bench::document::Document;
 use talon_bench::machine::{Origin, Probe};
 use talon_bench::suites::{self, Bench, Plan, SUITES};
-use talon_bench::{compare, soak, table};
+use talon_bench::{compare, soak, table, watched};
 
 /// Measures Talon beside what it replaces, and shows the ratios.
 #[derive(Debug, Parser)]
@@ -31,6 +31,8 @@ enum Verb {
         /// The JSON of the run after.
         after: PathBuf,
     },
+    /// Load one contender of the calls for as long as a command runs, which may look at its processes.
+    Load(watched::Options),
     /// Use everything at once for a long time, and say whether what it takes stays the same; exit code 1 if not.
     Soak(soak::Options),
 }
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().verb {
         Verb::Run(run) => run.run(),
         Verb::Compare { before, after } => compared(&before, &after),
+        Verb::Load(options) => runtime().and_then(|runtime| runtime.block_on(options.run())),
         Verb::Soak(options) => runtime().and_then(|runtime| runtime.block_on(Box::pin(options.run()))),
     };
     done.unwrap_or_else(|error| {

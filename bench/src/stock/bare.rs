@@ -16,26 +16,30 @@ use tonic::{Request, Response, Status, Streaming};
 
 use crate::load::Caller;
 
-pub(super) async fn serve(socket: &Path) -> Result<()> {
+/// Serves what answers, on one socket.
+pub(super) async fn serve(socket: &Path, answers: impl Answer) -> Result<()> {
     let incoming = UnixListenerStream::new(super::listen(socket)?);
     // Without the router, which needs a web framework and more time.
-    Server::builder().serve_with_incoming(PluginServiceServer::new(Says::default()), incoming).await?;
+    Server::builder().serve_with_incoming(PluginServiceServer::new(OnlyExecute(answers)), incoming).await?;
     Ok(())
+}
+
+/// What a bare server does with a call.
+pub(super) trait Answer: Send + Sync + 'static {
+    fn answer(
+        &self,
+        request: ToolCallRequest,
+    ) -> impl Future<Output = Result<ToolResultResponse, Status>> + Send;
 }
 
 /// Answers with as much text as the argument `bytes` asks for. It is kept, as a plugin would have it at hand.
 #[derive(Default)]
-struct Says {
+pub(super) struct Says {
     text: Mutex<Arc<str>>,
 }
 
-#[tonic::async_trait]
-impl PluginService for Says {
-    async fn execute(
-        &self,
-        request: Request<ToolCallRequest>,
-    ) -> Result<Response<ToolResultResponse>, Status> {
-        let request = request.into_inner();
+impl Answer for Says {
+    async fn answer(&self, request: ToolCallRequest) -> Result<ToolResultResponse, Status> {
         let wanted = request.args.get("bytes").and_then(|bytes| bytes.parse().ok());
         let wanted = wanted.ok_or_else(|| Status::invalid_argument("no bytes"))?;
         let content = {
@@ -45,7 +49,20 @@ impl PluginService for Says {
             }
             text.to_string()
         };
-        Ok(Response::new(ToolResultResponse { call_id: request.id, content, ..Default::default() }))
+        Ok(ToolResultResponse { call_id: request.id, content, ..Default::default() })
+    }
+}
+
+/// A plugin's service of which only calls are asked.
+struct OnlyExecute<A>(A);
+
+#[tonic::async_trait]
+impl<A: Answer> PluginService for OnlyExecute<A> {
+    async fn execute(
+        &self,
+        request: Request<ToolCallRequest>,
+    ) -> Result<Response<ToolResultResponse>, Status> {
+        self.0.answer(request.into_inner()).await.map(Response::new)
     }
 
     async fn init(&self, _: Request<PluginInitRequest>) -> Result<Response<()>, Status> {
@@ -70,7 +87,7 @@ impl PluginService for Says {
     }
 }
 
-pub(super) fn unasked() -> Status {
+fn unasked() -> Status {
     Status::unimplemented("it is called, and nothing else")
 }
 

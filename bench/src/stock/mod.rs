@@ -94,7 +94,7 @@ impl Part {
             match self {
                 Self::RawServer { socket } => raw::serve(&socket).await,
                 Self::RawDriver { socket } => crate::worker::serve(raw::Frames::to(socket)).await,
-                Self::BareServer { socket } => bare::serve(&socket).await,
+                Self::BareServer { socket } => bare::serve(&socket, bare::Says::default()).await,
                 Self::BareDriver { socket } => crate::worker::serve(bare::Calls::to(&socket).await?).await,
                 Self::Spawner { plugin, sockets, count } => {
                     crate::worker::serve(spawner::Many::start(plugin, sockets, count).await?).await
@@ -110,7 +110,7 @@ impl Part {
                 }
                 Self::PipeReader => crate::worker::serve(pipe::Reader::start()?).await,
                 Self::PipeWriter => pipe::write(),
-                Self::Relay { socket, to } => relay::serve(&socket, &to).await,
+                Self::Relay { socket, to } => bare::serve(&socket, relay::Onward::to(&to).await?).await,
             }
         })
     }

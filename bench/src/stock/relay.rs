@@ -5,55 +5,24 @@ use std::path::Path;
 
 use anyhow::Result;
 use talon_proto::plugin::plugin_service_client::PluginServiceClient;
-use talon_proto::plugin::plugin_service_server::{PluginService, PluginServiceServer};
-use talon_proto::plugin::{
-    HostMessage, PluginCapabilities, PluginInitRequest, PluginMessage, ToolCallRequest, ToolResultResponse,
-};
+use talon_proto::plugin::{ToolCallRequest, ToolResultResponse};
 use talon_tests::dial;
-use tokio_stream::wrappers::UnixListenerStream;
-use tonic::transport::{Channel, Server};
-use tonic::{Request, Response, Status, Streaming};
+use tonic::Status;
+use tonic::transport::Channel;
 
-use super::bare::unasked;
+use super::bare::Answer;
 
-pub(super) async fn serve(socket: &Path, to: &Path) -> Result<()> {
-    let onward = PluginServiceClient::new(dial(to).await?);
-    let incoming = UnixListenerStream::new(super::listen(socket)?);
-    // Without the router, which needs a web framework and more time.
-    Server::builder().serve_with_incoming(PluginServiceServer::new(Onward(onward)), incoming).await?;
-    Ok(())
+/// Answers with what another server answers.
+pub(super) struct Onward(PluginServiceClient<Channel>);
+
+impl Onward {
+    pub(super) async fn to(socket: &Path) -> Result<Self> {
+        Ok(Self(PluginServiceClient::new(dial(socket).await?)))
+    }
 }
 
-struct Onward(PluginServiceClient<Channel>);
-
-#[tonic::async_trait]
-impl PluginService for Onward {
-    async fn execute(
-        &self,
-        request: Request<ToolCallRequest>,
-    ) -> Result<Response<ToolResultResponse>, Status> {
-        let answer = self.0.clone().execute(request.into_inner()).await?;
-        Ok(Response::new(answer.into_inner()))
-    }
-
-    async fn init(&self, _: Request<PluginInitRequest>) -> Result<Response<()>, Status> {
-        Err(unasked())
-    }
-
-    async fn capabilities(&self, _: Request<()>) -> Result<Response<PluginCapabilities>, Status> {
-        Err(unasked())
-    }
-
-    async fn refresh_capabilities(&self, _: Request<()>) -> Result<Response<PluginCapabilities>, Status> {
-        Err(unasked())
-    }
-
-    type ExecuteBidiStream = tokio_stream::Empty<Result<PluginMessage, Status>>;
-
-    async fn execute_bidi(
-        &self,
-        _: Request<Streaming<HostMessage>>,
-    ) -> Result<Response<Self::ExecuteBidiStream>, Status> {
-        Err(unasked())
+impl Answer for Onward {
+    async fn answer(&self, request: ToolCallRequest) -> Result<ToolResultResponse, Status> {
+        self.0.clone().execute(request).await.map(tonic::Response::into_inner)
     }
 }

@@ -65,7 +65,7 @@ impl Ours {
         let plugin = program("talon-bench-plugin");
         let file = scratch.write("talon.yaml", &config(scratch.path(), &plugin, kinds, each));
         let loaded = load(&LoadOptions { file: Some(file), ..LoadOptions::of_process() })?;
-        let stage = Arc::new(talon_jail::Stage::from_current_exe()?);
+        let stage = Arc::new(talon_jail::Stage::from_current_exe()?.keeping_a_spare());
         let registry = Registry::new(loaded.config.talon_plugin_settings(), stage, Events::new())?;
         let (specs, _) = loaded.config.configured_plugins();
         let mut plugins = Vec::with_capacity(specs.len());

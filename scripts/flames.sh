@@ -1,0 +1,32 @@
+#!/bin/sh
+# Flame graphs of the two ways of a call, 1 KiB and 64 callers: driver, supervisor and plugin together, by perf and inferno.
+#   flames.sh [SUFFIX]   into docs/images/flame-in-process[SUFFIX].svg and docs/images/flame-host[SUFFIX].svg
+# TALON_BENCH_PROGRAMS names a target directory with other programs, to draw those of another commit.
+set -eu
+cd "$(dirname "$0")/.."
+suffix=${1:-}
+for tool in perf inferno-collapse-perf inferno-flamegraph; do
+  command -v "$tool" >/dev/null || {
+    echo "flames.sh: $tool is missing; apt-get install linux-perf, cargo install inferno" >&2
+    exit 1
+  }
+done
+. scripts/bench-build.sh
+bench=$(pwd)/${CARGO_TARGET_DIR:-target}/release/talon-bench
+case ${CARGO_TARGET_DIR:-} in /*) bench=$CARGO_TARGET_DIR/release/talon-bench ;; esac
+[ -z "${TALON_BENCH_PROGRAMS:-}" ] || export CARGO_TARGET_DIR="$TALON_BENCH_PROGRAMS"
+data=$(mktemp -d)
+trap 'rm -rf "$data"' EXIT
+mkdir -p docs/images
+for way in in-process host; do
+  echo "Looking at $way …"
+  # Without frame pointers in the standard library and in libc, stacks are unwound by DWARF; 16 KiB of each are enough for
+  # 64 callers' tasks, whose stacks are shallow.
+  # shellcheck disable=SC2016
+  "$bench" load "$way" --callers 64 -- sh -c \
+    'exec perf record -q -F 997 --call-graph dwarf,16384 -o "$0" -p "$PIDS" -- sleep 4' "$data/$way.perf"
+  perf script --no-inline -i "$data/$way.perf" 2>/dev/null | inferno-collapse-perf >"$data/$way.folded"
+  inferno-flamegraph --minwidth 0.2 --hash --title "One call, $way, 1 KiB, 64 callers${suffix:+ ($(echo "$suffix" | tr -d -))}" \
+    "$data/$way.folded" >"docs/images/flame-$way$suffix.svg"
+done
+ls -l docs/images/flame-*"$suffix".svg
