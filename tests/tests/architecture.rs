@@ -95,7 +95,7 @@ fn only_the_jail_may_be_unsafe() {
 }
 
 /// Nothing that waits, restarts, expires or bounds may go by a clock that somebody sets: the wall clock is read to be shown, and
-/// never reckoned with.
+/// never reckoned with, but where a file's own times are: those are of that clock, and what a step of it does there is said there.
 #[test]
 fn nobody_reckons_with_the_wall_clock() {
     let places = [
@@ -109,6 +109,7 @@ fn nobody_reckons_with_the_wall_clock() {
         "supervisor/crates/control/src",
         "supervisor/crates/listen/src",
     ];
+    let of_files = ["supervisor/crates/plugin/src/view/known.rs"].map(|file| repository().join(file));
     let mut looked_at = 0;
     for place in places {
         let mut open = vec![repository().join(place)];
@@ -124,7 +125,11 @@ fn nobody_reckons_with_the_wall_clock() {
             looked_at += 1;
             for after in text.split("SystemTime::now()").skip(1) {
                 let reckons = after.starts_with('.') || after.starts_with('+') || after.starts_with('-');
-                assert!(!reckons, "{} reckons with the wall clock: use an Instant", path.display());
+                assert!(
+                    !reckons || of_files.contains(&path),
+                    "{} reckons with the wall clock: use an Instant",
+                    path.display()
+                );
             }
         }
     }
