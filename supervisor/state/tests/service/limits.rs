@@ -99,14 +99,19 @@ async fn requests_beyond_the_most_are_refused_and_their_places_come_back() {
     // In a runtime of their own: where it ends, their connections do.
     let hoarding =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    // Requests whose messages never come hold their places. Some more than there is room for, since one of ours may take
-    // a place for a moment.
+    // Requests whose messages never come hold their places. Some more than there is room for, and each that is refused comes again:
+    // one of ours may have had the last place just then.
     for _ in 0..=MAX_REQUESTS.div_ceil(MAX_STREAMS as usize) {
         let socket = socket.clone();
         hoarding.spawn(async move {
             let sender = bare(&socket).await;
             for _ in 0..MAX_STREAMS {
-                tokio::spawn(half_sent(sender.clone(), "1H"));
+                let sender = sender.clone();
+                tokio::spawn(async move {
+                    loop {
+                        half_sent(sender.clone(), "1H").await;
+                    }
+                });
             }
         });
     }
