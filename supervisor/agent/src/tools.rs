@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use serde_json::Value;
+use talon_client::tool;
 use talon_guard::Raw;
 use talon_llm::model::ToolSpec;
 use talon_proto::plugin::Action;
@@ -21,11 +22,9 @@ use crate::answer::Schema;
 
 mod batch;
 mod check;
-mod names;
 mod nearest;
 mod refusal;
 mod result;
-mod schema;
 
 pub use batch::{Batch, BatchError, Planned, messages, plan};
 pub use check::Checked;
@@ -56,12 +55,12 @@ pub struct Tool {
 
 impl Tool {
     fn new(plugin: &str, action: &Action) -> Self {
-        let parameters = schema::of_arguments(action);
+        let parameters = tool::of_arguments(action);
         Self {
             plugin: plugin.to_owned(),
             action: action.name.clone(),
             spec: ToolSpec {
-                name: names::tool_name(plugin, &action.name),
+                name: tool::tool_name(plugin, &action.name),
                 description: Raw::from(&*action.description).text().cut(MAX_DESCRIPTION_BYTES).into_string(),
                 parameters: inert(Value::Object(parameters)),
             },

@@ -130,7 +130,7 @@ pub(crate) fn refused(why: &str) -> CallToolResult {
 /// What a call of a tool gets that is not offered.
 pub(crate) fn unknown(name: &str) -> ErrorData {
     let shown: String =
-        name.chars().take(crate::names::MAX_NAME_LEN).flat_map(char::escape_default).collect();
+        name.chars().take(talon_client::tool::MAX_NAME_LEN).flat_map(char::escape_default).collect();
     ErrorData::invalid_params(
         format!("Unknown tool: {shown}. List the tools again: plugins may have come, gone or changed."),
         None,

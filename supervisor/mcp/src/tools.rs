@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::Value;
+use talon_client::tool::{self, tool_name};
 use talon_proto::plugin::{Action, PluginCapabilities};
 
-use crate::names::tool_name;
 use crate::patterns::Filter;
-use crate::schema;
 
 /// A tool, and what it stands for.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,7 +21,7 @@ pub(crate) struct Offered {
 
 impl Offered {
     fn new(plugin: &str, action: &Action) -> Self {
-        let arguments = schema::of_arguments(action);
+        let arguments = tool::of_arguments(action);
         let mut bytes =
             json_len(&arguments) + action.description.len() + 2 * (plugin.len() + action.name.len());
         let title = format!("{} ({plugin})", action.name);
@@ -34,7 +33,7 @@ impl Offered {
         let mut tool = Tool::new_with_raw(tool_name(plugin, &action.name), description, Arc::new(arguments))
             .with_title(title)
             .with_annotations(hints);
-        if let Some(answer) = schema::of_answer(action) {
+        if let Some(answer) = tool::of_answer(action) {
             bytes += json_len(&answer);
             tool = tool.with_raw_output_schema(Arc::new(answer));
         }

@@ -16,6 +16,7 @@
 //! | `patience` | how long is waited for the next supervisor |
 //! | `client`, `call` | questions and calls |
 //! | `follow` | streams that begin again |
+//! | [`tool`] | how an action looks to a model |
 
 mod call;
 mod client;
@@ -23,6 +24,7 @@ mod dial;
 mod follow;
 mod known;
 mod patience;
+pub mod tool;
 
 pub use call::CallError;
 pub use client::{Client, MAX_ANSWER_BYTES};

@@ -1,7 +1,7 @@
 //! The JSON Schema of a tool's arguments, put together from what an action says of its parameters.
 //!
 //! The texts come sanitized from the supervisor, and still say what a plugin wants: here it is only made sure that they are
-//! schemas in the place where they stand, and that no provider is sent anywhere by one.
+//! schemas in the place where they stand, and that nobody is sent anywhere by one.
 
 use serde_json::{Map, Value, json};
 use talon_proto::plugin::{Action, Parameter};
@@ -12,7 +12,8 @@ const IDENTITIES: [&str; 4] = ["$schema", "$id", "$anchor", "$dynamicAnchor"];
 const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
 
 /// The schema of all arguments together.
-pub(super) fn of_arguments(action: &Action) -> Map<String, Value> {
+#[must_use]
+pub fn of_arguments(action: &Action) -> Map<String, Value> {
     let mut properties = Map::new();
     for parameter in &action.parameters {
         properties.insert(parameter.name.clone(), of_parameter(parameter));
@@ -27,6 +28,13 @@ pub(super) fn of_arguments(action: &Action) -> Map<String, Value> {
     }
     schema.insert("additionalProperties".to_owned(), json!(false));
     schema
+}
+
+/// The schema of the structured answer, where one is promised that every revision of MCP can say: an object's.
+#[must_use]
+pub fn of_answer(action: &Action) -> Option<Map<String, Value>> {
+    let schema = settled(&action.output_schema, "")?;
+    (schema.get("type").and_then(Value::as_str) == Some("object")).then_some(schema)
 }
 
 fn of_parameter(parameter: &Parameter) -> Value {

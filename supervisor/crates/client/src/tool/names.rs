@@ -1,7 +1,6 @@
-//! What a tool is called to a model: `plugin__action`.
+//! What a tool is called: `plugin__action`.
 //!
-//! Providers take `[a-zA-Z0-9_-]{1,64}`. The names are those under which `talon mcp` offers the same tools, so that a tool has one
-//! name whichever way a model gets to it. A plugin's name has no `_`, so the first
+//! The APIs of model providers take `[a-zA-Z0-9_-]{1,64}`, and MCP hosts hand names on to them. A plugin's name has no `_`, so the first
 //! `__` of a name tells where it ends, and `plugin__action` is taken apart by eye. Where that would be longer, the name is
 //! `PLUGIN_DIGEST_ACTION`: the beginnings of both and 80 bits of their SHA-256. After its first `_` stands no other, so it is
 //! nobody's plain name; and since it is made of the two alone, it is the same in every list and tomorrow.
@@ -9,7 +8,7 @@
 use sha2::{Digest as _, Sha256};
 
 /// What the APIs of model providers take.
-pub(super) const MAX_NAME_LEN: usize = 64;
+pub const MAX_NAME_LEN: usize = 64;
 /// Digits of the digest, 5 bits each: enough that a plugin cannot find a second name for another's tool.
 const DIGITS: usize = 16;
 /// How much of the plugin's name stays; the rest is the action's.
@@ -17,7 +16,8 @@ const PLUGIN_LEN: usize = 20;
 const ACTION_LEN: usize = MAX_NAME_LEN - PLUGIN_LEN - DIGITS - 2;
 
 /// The tool's name of an action.
-pub(super) fn tool_name(plugin: &str, action: &str) -> String {
+#[must_use]
+pub fn tool_name(plugin: &str, action: &str) -> String {
     let plain = full_name(plugin, action);
     if plain.len() <= MAX_NAME_LEN && plain.bytes().all(is_good) && !plugin.contains('_') {
         return plain;
