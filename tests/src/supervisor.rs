@@ -293,13 +293,6 @@ impl Builder {
         self
     }
 
-    /// Other uids for its plugins than the few that each test has.
-    #[must_use]
-    pub fn uids(mut self, uids: RangeInclusive<u32>) -> Self {
-        self.uids = uids;
-        self
-    }
-
     /// Another runtime directory than the one in the scratch directory.
     #[must_use]
     pub fn runtime_dir(mut self, path: PathBuf) -> Self {

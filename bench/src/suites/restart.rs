@@ -20,11 +20,7 @@ const TALON: &str = "Talon";
 /// What restarts itself take, not the wait before them, which is the operator's to choose.
 const AT_ONCE: &str = "backoff_initial: 1ms\nbackoff_max: 1ms\nmax_restarts: 4096";
 
-/// The wait as it comes; deaths are forgotten at once, so that each is followed by a first restart.
-const AS_IT_COMES: &str = "restart_window: 1ms";
-
 const QUICKLY: &str = "quickly";
-const PATIENTLY: &str = "patiently";
 
 /// Who goes on calling while a plugin is killed.
 const CALLERS: usize = 8;
@@ -47,18 +43,13 @@ pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
 async fn alone(bench: &mut Bench<'_>, rounds: usize) -> Result<()> {
     bench.progress.set_message("restart");
     let plugin = program("talon-bench-plugin");
-    let supervisor = Builder::new()
-        .plugin(QUICKLY, &plugin, &[], AT_ONCE)
-        .plugin(PATIENTLY, &plugin, &[], AS_IT_COMES)
-        .start()
-        .await;
+    let supervisor = Builder::new().plugin(QUICKLY, &plugin, &[], AT_ONCE).start().await;
     let client = &supervisor.client;
     // One round more than is counted: the first fills caches.
     for round in 0..=rounds {
         bench.probe.look();
         let cold = cold_start(client).await?;
         let quick = Killed::all(client, &[QUICKLY.to_owned()]).await?;
-        let patient = Killed::all(client, &[PATIENTLY.to_owned()]).await?;
         let failed = Failed::meanwhile(client).await?;
         if round == 0 {
             continue;
@@ -69,9 +60,6 @@ async fn alone(bench: &mut Bench<'_>, rounds: usize) -> Result<()> {
         page.add(TALON, "cold start", Unit::Milliseconds, milliseconds(cold));
         page.add(TALON, "calls failed", Unit::Count, f64::from(failed.failed));
         page.add(TALON, "calls refused", Unit::Count, f64::from(failed.refused));
-        let waiting = "Talon, backoff as it comes";
-        page.add(waiting, "known", Unit::Milliseconds, milliseconds(patient.known));
-        page.add(waiting, "serving", Unit::Milliseconds, milliseconds(patient.serving));
     }
     ended(supervisor).await
 }
