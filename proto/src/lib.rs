@@ -6,6 +6,7 @@
 //! | [`goplugin`] | go-plugin's own services beside it |
 //! | [`notices`] | plugin → host, unasked: `talon.plugin.v1` |
 //! | [`host`] | clients → supervisor: `talon.host.v1` |
+//! | [`agent`] | clients → the agent, supervisor ↔ `talon-agent`: `talon.agent.v1` |
 //! | [`state`] | plugin → its own key-values, operators → all state, supervisor ↔ `talon-state`: `talon.state.v1` |
 
 #[expect(
@@ -27,6 +28,11 @@ mod generated {
         tonic::include_proto!("plugin");
     }
     pub mod talon {
+        pub mod agent {
+            pub mod v1 {
+                tonic::include_proto!("talon.agent.v1");
+            }
+        }
         pub mod host {
             pub mod v1 {
                 tonic::include_proto!("talon.host.v1");
@@ -46,11 +52,14 @@ mod generated {
 }
 
 mod details;
+mod lasting;
 
 /// go-plugin's own services: `plugin.GRPCController`, `plugin.GRPCStdio`, `plugin.GRPCBroker`.
 pub use generated::goplugin;
 /// The contract between host and plugin: `opentalon.plugin.v1`.
 pub use generated::opentalon::plugin::v1 as plugin;
+/// The agent: `talon.agent.v1`, with a service for its clients, and what a supervisor and `talon-agent` say to each other.
+pub use generated::talon::agent::v1 as agent;
 /// The door of the supervisor: `talon.host.v1`.
 pub use generated::talon::host::v1 as host;
 /// What a plugin may tell its host unasked: `talon.plugin.v1`.
