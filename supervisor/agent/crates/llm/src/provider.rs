@@ -33,4 +33,10 @@ pub trait Provider: Send + Sync {
     /// # Errors
     /// [`ProviderError`]
     async fn probe(&self) -> Result<(), ProviderError>;
+
+    /// Why it cannot be asked before somebody changes its configuration, if what it said showed that: with what to do. It is then passed
+    /// over as one that is not set up.
+    fn refused(&self) -> Option<String> {
+        None
+    }
 }

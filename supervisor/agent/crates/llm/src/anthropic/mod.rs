@@ -9,7 +9,7 @@ mod thinking;
 use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::Value;
 
-use crate::key::Secret;
+use crate::key::{AsHeader as _, Secret};
 use crate::model::Request;
 use crate::remote::Protocol;
 use crate::wire::{Events, Framing};

@@ -3,19 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Config, Entry, Kind};
+use super::{Config, Entry, Kind, Surroundings};
 use crate::anthropic::Anthropic;
 use crate::ollama::Ollama;
 use crate::openai::OpenAi;
 use crate::provider::Provider;
 use crate::remote::{Endpoint, Remote};
 use crate::scripted::Scripted;
-
-/// Looks environment variables up.
-pub type Environment<'a> = dyn Fn(&str) -> Option<String> + 'a;
-
-/// The longest name of a provider. It stands in every message and metric.
-const MAX_NAME_BYTES: usize = 64;
 
 /// The providers that can be asked, and what is wrong with the others.
 #[derive(Default)]
@@ -36,18 +30,14 @@ pub struct Problem {
     pub message: String,
 }
 
-/// The environment of this process.
+/// Makes all providers, of the configuration and of what it names outside of itself: in the agent a [`talon_agent_settings::Handed`].
+///
+/// Keys are read here and then never again, so a changed key needs a new set.
 #[must_use]
-pub fn process_environment(name: &str) -> Option<String> {
-    std::env::var(name).ok()
-}
-
-/// Makes all providers. Keys are read here and then never again, so a changed key needs a new set.
-#[must_use]
-pub fn providers(config: &Config, env: &Environment<'_>) -> Providers {
+pub fn providers(config: &Config, around: &dyn Surroundings) -> Providers {
     let mut made = Providers::default();
     for (name, entry) in &config.0 {
-        match provider(name, entry, env) {
+        match provider(name, entry, around) {
             Ok(provider) => drop(made.ready.insert(name.clone(), provider)),
             Err(messages) => made
                 .problems
@@ -57,20 +47,20 @@ pub fn providers(config: &Config, env: &Environment<'_>) -> Providers {
     made
 }
 
-fn provider(name: &str, entry: &Entry, env: &Environment<'_>) -> Result<Arc<dyn Provider>, Vec<String>> {
-    let mut wrong = misplaced(name, entry);
+fn provider(name: &str, entry: &Entry, around: &dyn Surroundings) -> Result<Arc<dyn Provider>, Vec<String>> {
+    let mut wrong: Vec<String> = entry.problems(name).iter().map(ToString::to_string).collect();
     let made: Result<Arc<dyn Provider>, Vec<String>> = match entry.kind {
-        Kind::Scripted => Scripted::load(name, entry.file.as_deref(), entry.timeouts)
+        Kind::Scripted => Scripted::load(name, entry.file.as_deref(), entry.timeouts, around)
             .map(|scripted| Arc::new(scripted) as Arc<dyn Provider>)
             .map_err(|error| vec![error.to_string()]),
-        Kind::Openai => Endpoint::build(name, entry, env).map(|endpoint| {
+        Kind::Openai => Endpoint::build(name, entry, around).map(|endpoint| {
             let dialect = entry.dialect.unwrap_or_else(|| crate::openai::dialect_of(endpoint.base()));
             let protocol = OpenAi::new(name, dialect);
             Arc::new(Remote::new(endpoint, protocol)) as _
         }),
-        Kind::Anthropic => Endpoint::build(name, entry, env)
+        Kind::Anthropic => Endpoint::build(name, entry, around)
             .map(|endpoint| Arc::new(Remote::new(endpoint, Anthropic::new(name))) as _),
-        Kind::Ollama => Endpoint::build(name, entry, env)
+        Kind::Ollama => Endpoint::build(name, entry, around)
             .map(|endpoint| Arc::new(Remote::new(endpoint, Ollama::new(entry.num_ctx))) as _),
     };
     match made {
@@ -81,41 +71,4 @@ fn provider(name: &str, entry: &Entry, env: &Environment<'_>) -> Result<Arc<dyn 
             Err(wrong)
         }
     }
-}
-
-/// Keys that say nothing to this kind. They are slips, and to pass over them would hide that they do nothing.
-fn misplaced(name: &str, entry: &Entry) -> Vec<String> {
-    let mut wrong = Vec::new();
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if name.is_empty() || name.len() > MAX_NAME_BYTES || !name.chars().all(fits) {
-        wrong.push(format!("its name has to be 1 to {MAX_NAME_BYTES} letters, digits, '-', '_' or '.'"));
-    }
-    let scripted = entry.kind == Kind::Scripted;
-    if scripted && name != "scripted" && !name.starts_with("scripted-") {
-        wrong.push(
-            "no model answers here, so its name has to say so: call it \"scripted\", or \"scripted-\" and more".to_owned(),
-        );
-    }
-    if !scripted && (name == "scripted" || name.starts_with("scripted-")) {
-        wrong.push("this name is kept for kind: scripted".to_owned());
-    }
-    let only = |is_set: bool, key: &str, kind: &str| {
-        is_set.then(|| format!("{key} is for kind: {kind} alone: remove it, or change the kind"))
-    };
-    wrong.extend(only(entry.dialect.is_some() && entry.kind != Kind::Openai, "dialect", "openai"));
-    wrong.extend(only(entry.num_ctx.is_some() && entry.kind != Kind::Ollama, "num_ctx", "ollama"));
-    wrong.extend(only(entry.file.is_some() && !scripted, "file", "scripted"));
-    let remote = [
-        (entry.base_url.is_some(), "base_url"),
-        (!entry.sources().is_empty(), "a key"),
-        (!entry.headers.is_empty(), "headers"),
-        (entry.proxy.is_some(), "proxy"),
-        (entry.ca_file.is_some(), "ca_file"),
-    ];
-    for (is_set, key) in remote {
-        if scripted && is_set {
-            wrong.push(format!("{key} says nothing to kind: scripted, which asks nobody: remove it"));
-        }
-    }
-    wrong
 }

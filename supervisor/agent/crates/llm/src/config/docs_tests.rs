@@ -1,5 +1,6 @@
 //! The examples of `docs/providers.md` are configurations and scripts that work.
 
+use super::tests::providers;
 use super::*;
 use crate::scripted::Script;
 
@@ -18,16 +19,22 @@ fn page() -> String {
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
+    models: Models,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Models {
     providers: Config,
 }
 
 #[test]
 fn every_example_is_read_and_makes_its_providers() {
     let blocks: Vec<_> =
-        blocks(&page(), "yaml").into_iter().filter(|block| block.contains("providers:")).collect();
+        blocks(&page(), "yaml").into_iter().filter(|block| block.starts_with("models:")).collect();
     assert!(blocks.len() >= 9, "{}", blocks.len());
     for block in blocks {
-        let File { providers: config } =
+        let File { models: Models { providers: config } } =
             serde_saphyr::from_str(&block).unwrap_or_else(|error| panic!("{block}\n{error}"));
         let wanted = config.0.len();
         // Files are those of a reader's machine.

@@ -2,6 +2,7 @@
 
 use reqwest::{NoProxy, Proxy, Url};
 
+use super::Surroundings;
 use crate::key::Secret;
 
 /// What an entry says if its provider is reached without a proxy.
@@ -14,7 +15,7 @@ const DIRECT: &str = "direct";
 pub(crate) fn proxy(
     entry: Option<&Secret>,
     base: &Url,
-    env: &dyn Fn(&str) -> Option<String>,
+    around: &dyn Surroundings,
 ) -> Result<Option<Proxy>, String> {
     if let Some(entry) = entry {
         if entry.reveal() == DIRECT {
@@ -31,15 +32,15 @@ pub(crate) fn proxy(
         _ => ["HTTP_PROXY", "http_proxy"],
     };
     let found =
-        own.into_iter().chain(["ALL_PROXY", "all_proxy"]).find_map(|name| Some((name, value(env, name)?)));
+        own.into_iter().chain(["ALL_PROXY", "all_proxy"]).find_map(|name| Some((name, value(around, name)?)));
     let Some((name, url)) = found else { return Ok(None) };
-    let except = value(env, "NO_PROXY").or_else(|| value(env, "no_proxy"));
+    let except = value(around, "NO_PROXY").or_else(|| value(around, "no_proxy"));
     let except = except.and_then(|names| NoProxy::from_string(&names));
     Ok(Some(read(&url, name)?.no_proxy(except)))
 }
 
-fn value(env: &dyn Fn(&str) -> Option<String>, name: &str) -> Option<String> {
-    env(name).filter(|value| !value.trim().is_empty())
+fn value(around: &dyn Surroundings, name: &str) -> Option<String> {
+    around.variable(name).filter(|value| !value.trim().is_empty())
 }
 
 fn read(text: &str, place: &str) -> Result<Proxy, String> {

@@ -1,8 +1,18 @@
-use super::*;
-use crate::key::{KeySource, Secret};
+use talon_agent_settings::{ModelKeys, Settings, read_file};
+
+use super::{Config, Dialect, Entry, Handed, Kind, Providers, TimeSpan};
+use crate::key::{AsHeader as _, KeySource, Secret};
 
 fn read(yaml: &str) -> Result<Config, String> {
     serde_saphyr::from_str(yaml).map_err(|error| error.to_string())
+}
+
+/// The providers of a configuration, on a machine with these variables.
+pub(super) fn providers(config: &Config, env: &dyn Fn(&str) -> Option<String>) -> Providers {
+    let models = ModelKeys { providers: config.clone(), ..ModelKeys::default() };
+    let settings = Settings { models, ..Settings::default() };
+    let (handed, _) = Handed::gather(&settings, env, &read_file);
+    super::providers(config, &handed)
 }
 
 fn problems(yaml: &str) -> Vec<String> {

@@ -121,6 +121,13 @@ impl Keys {
         }
     }
 
+    /// Where the keys are, if there are some and each of them was refused.
+    pub(crate) fn all_refused(&self) -> Option<Vec<String>> {
+        let slots = self.lock();
+        let all = slots.all.iter().all(|slot| slot.state == State::Refused);
+        all.then(|| slots.all.iter().map(|slot| slot.place.clone()).collect())
+    }
+
     /// What must not be seen.
     pub(crate) fn secrets(&self) -> Vec<Secret> {
         self.lock().all.iter().filter_map(|slot| slot.key.clone()).collect()
@@ -196,10 +203,24 @@ mod tests {
         let keys = keys(&["a"]);
         let lease = keys.take(&[]).expect("a key");
         keys.refuse(&lease);
+        assert_eq!(keys.all_refused(), Some(vec!["a".to_owned()]));
         tokio::time::advance(MAX_COOLDOWN).await;
         assert_eq!(taken(&keys, &[]), Err(NoKey::Refused));
         let none = Keys::new(Vec::new());
         none.refuse(&none.take(&[]).expect("no key needed"));
         assert!(none.take(&[]).expect("no key needed").key.is_none());
+        assert_eq!(none.all_refused(), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_key_that_may_hold_is_enough() {
+        let keys = keys(&["a", "b"]);
+        keys.refuse(&keys.take(&[]).expect("a key"));
+        assert_eq!(keys.all_refused(), None);
+        let other = keys.take(&[]).expect("a key");
+        keys.cool(&other, Some(Duration::from_secs(20)));
+        assert_eq!(keys.all_refused(), None);
+        keys.refuse(&other);
+        assert_eq!(keys.all_refused(), Some(vec!["a".to_owned(), "b".to_owned()]));
     }
 }

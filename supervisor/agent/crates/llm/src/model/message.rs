@@ -3,6 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+/// How a note begins that the agent itself writes into a transcript, in the user's place: a warning, or what is wrong with an answer. No
+/// provider knows a role for it.
+pub const NOTE_BEGINS: &str = "[Note of the agent, not of the user: ";
+
 /// One message of a transcript.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]

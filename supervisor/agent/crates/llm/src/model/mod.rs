@@ -7,5 +7,5 @@ mod request;
 
 pub use answer::{Answer, Chunk, Finish, Usage};
 pub use error::{ErrorClass, ProviderError};
-pub use message::{Arguments, Message, Thoughts, ToolCall};
+pub use message::{Arguments, Message, NOTE_BEGINS, Thoughts, ToolCall};
 pub use request::{Request, Thinking, ToolSpec};

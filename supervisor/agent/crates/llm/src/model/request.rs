@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+pub use talon_agent_settings::Thinking;
 
 use super::Message;
 
@@ -33,19 +34,4 @@ pub struct ToolSpec {
     pub description: String,
     /// The JSON Schema of its arguments, an object.
     pub parameters: Value,
-}
-
-/// `thinkingLevel`: how much a model should think before it answers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Thinking {
-    /// Not at all, where that can be chosen.
-    #[default]
-    Off,
-    /// A little.
-    Low,
-    /// More.
-    Medium,
-    /// As much as there is.
-    High,
 }

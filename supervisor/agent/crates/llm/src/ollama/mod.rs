@@ -8,7 +8,7 @@ mod request;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde_json::Value;
 
-use crate::key::Secret;
+use crate::key::{AsHeader as _, Secret};
 use crate::model::Request;
 use crate::remote::Protocol;
 use crate::wire::{Breaks, Framing, Lines};

@@ -13,7 +13,7 @@ use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde_json::Value;
 
 use crate::config::Dialect;
-use crate::key::Secret;
+use crate::key::{AsHeader as _, Secret};
 use crate::model::Request;
 use crate::remote::Protocol;
 use crate::wire::{Events, Framing};

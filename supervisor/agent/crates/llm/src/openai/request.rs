@@ -65,7 +65,9 @@ fn messages(request: &Request, provider: &str, dialect: Dialect) -> Vec<Value> {
         })
         .collect();
     if let (Dialect::Deepseek, Some(schema)) = (dialect, &request.answer_schema) {
-        messages.insert(0, json!({ "role": "system", "content": schema_in_words(schema) }));
+        // Behind all other instructions: nothing precedes the first of them.
+        let place = messages.iter().take_while(|message| message["role"] == "system").count();
+        messages.insert(place, json!({ "role": "system", "content": schema_in_words(schema) }));
     }
     messages
 }

@@ -50,7 +50,7 @@ pub(super) async fn ask<P: Protocol>(
         {
             tracing::debug!(
                 provider = endpoint.name(),
-                reason = broken.message,
+                reason = endpoint.hidden(&broken.message),
                 "the end of a whole answer is missing"
             );
             Ok(())

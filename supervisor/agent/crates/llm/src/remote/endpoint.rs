@@ -6,8 +6,9 @@ use reqwest::header::{HeaderMap, HeaderName};
 use reqwest::{Certificate, Client, Url, redirect};
 
 use super::Failure;
-use crate::config::{Entry, Environment, Kind, Timeouts, proxy};
-use crate::key::{Keys, Secret, find};
+use super::failure::hidden;
+use crate::config::{Entry, Kind, Surroundings, Timeouts, proxy};
+use crate::key::{AsHeader as _, Keys, Secret, find_keys};
 use crate::model::ProviderError;
 
 /// How long an unused connection is kept. Providers close theirs after one to five minutes, and to send on one that is being
@@ -31,11 +32,11 @@ pub(crate) struct Endpoint {
 impl Endpoint {
     /// # Errors
     /// All that is wrong with the entry.
-    pub(crate) fn build(name: &str, entry: &Entry, env: &Environment<'_>) -> Result<Self, Vec<String>> {
+    pub(crate) fn build(name: &str, entry: &Entry, around: &dyn Surroundings) -> Result<Self, Vec<String>> {
         let mut wrong = Vec::new();
         let mut found = Vec::new();
         for source in entry.sources() {
-            match find(&source, env) {
+            match find_keys(&source, around) {
                 Ok(keys) => found.extend(keys),
                 Err(error) => wrong.push(error.to_string()),
             }
@@ -44,7 +45,7 @@ impl Endpoint {
             wrong.push(error);
             HeaderMap::new()
         });
-        let client = base(entry).and_then(|base| Ok((client(entry, &base, env)?, base)));
+        let client = base(entry).and_then(|base| Ok((client(entry, &base, around)?, base)));
         let (client, base) = match client {
             Ok(made) if wrong.is_empty() => made,
             Ok(_) => return Err(wrong),
@@ -86,6 +87,11 @@ impl Endpoint {
 
     pub(super) fn url(&self, path: &str) -> String {
         format!("{}{path}", self.base.as_str().trim_end_matches('/'))
+    }
+
+    /// What may be said of a text, in a log as well: all but what is secret here.
+    pub(crate) fn hidden(&self, text: &str) -> String {
+        hidden(text, &self.secrets)
     }
 
     /// The error of a failure here, without anything that is secret.
@@ -139,7 +145,7 @@ fn headers(entry: &Entry) -> Result<HeaderMap, String> {
     Ok(headers)
 }
 
-fn client(entry: &Entry, base: &Url, env: &Environment<'_>) -> Result<Client, String> {
+fn client(entry: &Entry, base: &Url, around: &dyn Surroundings) -> Result<Client, String> {
     let mut builder = Client::builder()
         .user_agent(USER_AGENT)
         // A redirect would carry the transcript, and in a header of its own the key, to wherever it points.
@@ -149,14 +155,14 @@ fn client(entry: &Entry, base: &Url, env: &Environment<'_>) -> Result<Client, St
         .pool_idle_timeout(IDLE_TIMEOUT)
         // The library's reading of the environment is replaced by ours, which knows the entry.
         .no_proxy();
-    if let Some(proxy) = proxy(entry.proxy.as_ref(), base, env)? {
+    if let Some(proxy) = proxy(entry.proxy.as_ref(), base, around)? {
         builder = builder.proxy(proxy);
     }
     if let Some(path) = &entry.ca_file {
         let shown = path.display();
-        let pem = std::fs::read(path).map_err(|error| format!("ca_file {shown} cannot be read ({error})"))?;
+        let pem = around.file(path).map_err(|error| format!("ca_file: {error}"))?;
         let bad = |_| format!("ca_file {shown} holds no certificates in PEM");
-        let certificates = Certificate::from_pem_bundle(&pem).map_err(bad)?;
+        let certificates = Certificate::from_pem_bundle(pem).map_err(bad)?;
         if certificates.is_empty() {
             return Err(format!("ca_file {shown} holds no certificates in PEM"));
         }

@@ -94,10 +94,7 @@ impl Failure {
 
     /// As an error of a provider: one line, bounded, and without what is secret.
     pub(crate) fn named(self, provider: &str, secrets: &[Secret]) -> ProviderError {
-        let mut message = self.message;
-        for secret in secrets {
-            message = message.replace(secret.reveal(), HIDDEN);
-        }
+        let message = hidden(&self.message, secrets);
         ProviderError {
             provider: provider.to_owned(),
             class: self.class,
@@ -106,6 +103,38 @@ impl Failure {
             retry_after: self.retry_after,
         }
     }
+}
+
+/// The beginning of a secret that is as secret as all of it. 8 characters: what is shorter says of a key only whose it is (`sk-proj-`).
+const MIN_BEGINNING_CHARS: usize = 8;
+
+/// A text without these secrets, and without a long beginning of one: a text may have been cut in the middle of a key, by whoever sent it
+/// or by us.
+pub(crate) fn hidden(text: &str, secrets: &[Secret]) -> String {
+    let mut text = text.to_owned();
+    let known = || secrets.iter().map(Secret::reveal).filter(|secret| !secret.is_empty());
+    // Whole ones first: one may be the beginning of another.
+    for secret in known() {
+        text = text.replace(secret, HIDDEN);
+    }
+    for secret in known() {
+        let Some((border, _)) = secret.char_indices().nth(MIN_BEGINNING_CHARS) else { continue };
+        let beginning = &secret[..border];
+        if !text.contains(beginning) {
+            continue;
+        }
+        let mut shown = String::new();
+        let mut left = text.as_str();
+        while let Some(at) = left.find(beginning) {
+            shown.push_str(&left[..at]);
+            shown.push_str(HIDDEN);
+            let same = left[at..].chars().zip(secret.chars()).take_while(|(a, b)| a == b);
+            left = &left[at + same.map(|(c, _)| c.len_utf8()).sum::<usize>()..];
+        }
+        shown.push_str(left);
+        text = shown;
+    }
+    text
 }
 
 /// Somebody else's words, in quotes: one line, cut, and without what is left of a key that they have masked.
@@ -166,6 +195,23 @@ mod tests {
         assert_eq!(Quote(said).to_string(), "\"Incorrect API key provided: [hidden]\"");
         let long = "ä".repeat(10_000);
         assert!(Quote(&long).to_string().len() <= MAX_QUOTED_BYTES + 2);
+    }
+
+    #[test]
+    fn a_key_that_a_quote_cuts_off_is_hidden_with_its_beginning() {
+        let key = "sk-proj-0123456789abcdefghij";
+        let secrets = [Secret::new("sk-other-key-of-mine"), Secret::new(key)];
+        for before in 0..MAX_QUOTED_BYTES {
+            let said = format!("{} {key} is no key", "x".repeat(before));
+            let failure = Failure::strange(format!("it says {}", Quote(&said)));
+            let message = failure.named("p", &secrets).message;
+            assert!(!message.contains("sk-proj-0"), "{before}: {message}");
+        }
+        // What is at the border of all of it, and what somebody else cut.
+        let long = Failure::strange(format!("{}{key}", "x".repeat(MAX_MESSAGE_BYTES - 12)));
+        assert!(!long.named("p", &secrets).message.contains("sk-proj-"));
+        assert_eq!(hidden("sk-proj-0123 and sk-proj-012345, sk-p", &secrets), "[hidden] and [hidden], sk-p");
+        assert_eq!(hidden("short", &[Secret::new("shorter"), Secret::new("")]), "short");
     }
 
     #[test]

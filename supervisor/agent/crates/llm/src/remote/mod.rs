@@ -78,6 +78,9 @@ pub(crate) enum Step {
     Last,
 }
 
+/// Keys that are named where all were refused; of more than these, the first say where to look.
+const MAX_NAMED_KEYS: usize = 3;
+
 /// A provider over HTTP.
 pub(crate) struct Remote<P> {
     endpoint: Endpoint,
@@ -118,6 +121,17 @@ impl<P: Protocol> Provider for Remote<P> {
                 }
             }
         }
+    }
+
+    fn refused(&self) -> Option<String> {
+        let mut places = self.endpoint.keys().all_refused()?;
+        let more = places.len().saturating_sub(MAX_NAMED_KEYS);
+        places.truncate(MAX_NAMED_KEYS);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        Some(format!(
+            "all its keys were refused ({}{more}): give it one that holds, and reload",
+            places.join(", ")
+        ))
     }
 
     async fn probe(&self) -> Result<(), ProviderError> {

@@ -11,21 +11,18 @@
 //! say. `docs/models.md` is the operators' page.
 
 pub mod breaker;
-pub mod catalog;
 pub mod complexity;
 pub mod cost;
 pub mod fallback;
 mod keys;
-mod money;
-mod nearest;
 pub mod retry;
 pub mod router;
 pub mod show;
 mod task;
 
-pub use self::keys::{BreakerKeys, FallbackKeys};
-pub use self::money::{BadMoney, DOLLARS_FORMAT, Money, Price};
 pub use self::task::{Complexity, Task, Tier, tier_for};
+pub use talon_agent_settings::catalog;
+pub use talon_agent_settings::{BadMoney, BreakerKeys, DOLLARS_FORMAT, FallbackKeys, Money, Price};
 
 #[cfg(test)]
 mod page_tests;

@@ -103,8 +103,7 @@ pub struct RetrySettings {
     pub rest_max: Duration,
 }
 
-/// The most retries; a larger setting is taken for it. With the default waits ten of them last 100 s.
-pub const MAX_RETRIES: u32 = 10;
+pub use talon_agent_settings::MAX_RETRIES;
 
 impl Default for RetrySettings {
     fn default() -> Self {

@@ -6,9 +6,9 @@ use tokio::time::Instant;
 use super::catalog::ModelRef;
 use super::cost::estimate;
 use super::fallback::{Chain, ProviderState};
-use super::money::{Money, Price};
 use super::router::Needs;
 use super::task::{Task, Tier};
+use crate::route::{Money, Price};
 
 /// A typical turn, by which models are compared: what the founding documents give to the context of a call, 6,000 tokens, and
 /// an ordinary answer.

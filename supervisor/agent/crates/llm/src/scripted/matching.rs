@@ -3,7 +3,7 @@
 use regex::Regex;
 
 use super::file::When;
-use crate::model::{Message, Request, ToolCall};
+use crate::model::{Message, NOTE_BEGINS, Request, ToolCall};
 
 /// Where a transcript has got to.
 pub(super) struct Place<'r> {
@@ -22,6 +22,8 @@ impl<'r> Place<'r> {
         for message in &request.messages {
             match message {
                 Message::System { .. } => {}
+                // A turn is what a person began.
+                Message::User { text } if text.starts_with(NOTE_BEGINS) => {}
                 Message::User { text } => {
                     place.turn += 1;
                     place.step = 1;

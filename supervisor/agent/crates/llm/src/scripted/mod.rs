@@ -16,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 use async_trait::async_trait;
 use tokio::sync::watch;
 
-use crate::config::Timeouts;
+use crate::config::{Surroundings, Timeouts};
 use crate::model::{Answer, ErrorClass, ProviderError, Request};
 use crate::provider::{Hear, Provider};
 use crate::remote::{Assembly, Failure, Quote};
@@ -24,8 +24,6 @@ use matching::{Pattern, Place};
 
 pub use file::{Call, Fault, Prepared, Script, When};
 
-/// The largest file with answers. 1 MiB: far more than anybody writes by hand.
-const MAX_FILE_BYTES: u64 = 1 << 20;
 /// The answers if there is no file.
 const BUILT_IN: &str = include_str!("default.yaml");
 /// What the model of every answer starts with.
@@ -54,17 +52,12 @@ struct Ready {
 /// Why there is no script.
 #[derive(Debug, thiserror::Error)]
 pub enum BadScript {
-    /// The file cannot be read.
-    #[error("the file with the answers, {path}, cannot be read ({source})", path = path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// It is no regular file, or too large.
-    #[error("{path} is no file with answers: it is a directory or a pipe, or has more than {MAX_FILE_BYTES} bytes", path = .0.display())]
-    NoFile(PathBuf),
+    /// The file cannot be had.
+    #[error("the file with the answers: {0}")]
+    File(String),
+    /// The file holds what is no text.
+    #[error("the file with the answers, {path}, holds no text: name one in YAML or JSON", path = .0.display())]
+    NoText(PathBuf),
     /// It says what cannot be played.
     #[error("the answers in {place} cannot be played: {reason}")]
     Unreadable {
@@ -80,18 +73,18 @@ impl Scripted {
     ///
     /// # Errors
     /// [`BadScript`]
-    pub fn load(name: &str, file: Option<&Path>, timeouts: Timeouts) -> Result<Self, BadScript> {
+    pub fn load(
+        name: &str,
+        file: Option<&Path>,
+        timeouts: Timeouts,
+        around: &dyn Surroundings,
+    ) -> Result<Self, BadScript> {
         let Some(path) = file else {
             return Self::parse(name, "the built-in script", BUILT_IN, timeouts);
         };
-        let failed = |source| BadScript::File { path: path.to_owned(), source };
-        let found = std::fs::metadata(path).map_err(failed)?;
-        // A pipe would hang when it is read.
-        if !found.is_file() || found.len() > MAX_FILE_BYTES {
-            return Err(BadScript::NoFile(path.to_owned()));
-        }
-        let text = std::fs::read_to_string(path).map_err(failed)?;
-        Self::parse(name, &path.display().to_string(), &text, timeouts)
+        let bytes = around.file(path).map_err(BadScript::File)?;
+        let text = std::str::from_utf8(bytes).map_err(|_| BadScript::NoText(path.to_owned()))?;
+        Self::parse(name, &path.display().to_string(), text, timeouts)
     }
 
     /// Reads a script from a text.

@@ -4,8 +4,11 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::sync::mpsc;
 
+use talon_agent_settings::{Handed, ModelKeys, ProviderKeys, Settings, read_file};
+
 use super::*;
-use crate::model::{Arguments, Chunk, Finish, Message, ToolSpec};
+use crate::config::{Entry, Kind};
+use crate::model::{Arguments, Chunk, Finish, Message, NOTE_BEGINS, ToolSpec};
 
 fn script(text: &str) -> Scripted {
     Scripted::parse("scripted", "a test", text, Timeouts::default()).expect("a script")
@@ -25,7 +28,8 @@ async fn said(scripted: &Scripted, request: &Request) -> String {
 
 #[tokio::test]
 async fn the_built_in_script_says_that_it_is_one() {
-    let scripted = Scripted::load("scripted", None, Timeouts::default()).expect("built in");
+    let scripted =
+        Scripted::load("scripted", None, Timeouts::default(), &Handed::default()).expect("built in");
     for text in ["hello", "What is the weather?"] {
         let answer = ask(&scripted, &user(text)).await.expect("an answer");
         assert!(answer.text.contains("scripted provider"), "{}", answer.text);
@@ -84,6 +88,16 @@ async fn answers_follow_turn_step_text_and_results() {
     let error = ask(&scripted, &user("nothing fits")).await.expect_err("no answer");
     assert_eq!(error.class, ErrorClass::Request);
     assert!(error.message.contains("turn 1, step 1, after \"nothing fits\""), "{error}");
+}
+
+#[tokio::test]
+async fn a_note_of_the_agent_begins_no_turn() {
+    let scripted =
+        script("answers: [{ when: { user: weather, turn: 1, step: 2 }, say: 'Once more.' }, { say: 'No.' }]");
+    let mut request = user("the weather?");
+    request.messages.push(Message::Assistant { text: "Rain.".to_owned(), calls: Vec::new(), thoughts: None });
+    request.messages.push(Message::User { text: format!("{NOTE_BEGINS}that is no JSON]") });
+    assert_eq!(said(&scripted, &request).await, "Once more.");
 }
 
 #[tokio::test]
@@ -201,8 +215,15 @@ fn a_script_that_cannot_be_played_is_refused_with_the_place() {
         let error = error.to_string();
         assert!(error.contains(said) && error.contains("a.yaml"), "{text}: {error}");
     }
-    let missing = Scripted::load("scripted", Some(Path::new("/nonexistent")), Timeouts::default());
-    assert!(matches!(missing, Err(BadScript::File { .. })));
+    let path = Path::new("/nonexistent");
+    let entry = Entry { file: Some(path.to_owned()), ..Entry::new(Kind::Scripted) };
+    let providers = ProviderKeys([("scripted".to_owned(), entry)].into());
+    let models = ModelKeys { providers, ..ModelKeys::default() };
+    let settings = Settings { models, ..Settings::default() };
+    let (handed, _) = Handed::gather(&settings, &|_| None, &read_file);
+    let missing = Scripted::load("scripted", Some(path), Timeouts::default(), &handed);
+    let Err(BadScript::File(message)) = missing else { panic!("there is no such file") };
+    assert!(message.starts_with("/nonexistent cannot be read"), "{message}");
 }
 
 #[tokio::test]

@@ -3,12 +3,12 @@
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use talon_llm::config::{Config, Entry, Kind, providers};
+use talon_llm::config::{Config, Entry, Kind};
 use talon_llm::model::ErrorClass;
 use talon_llm::{KeySource, Secret};
 
 use crate::server::{End, Reply, Server};
-use crate::{ask, build, build_with, entry, fixture};
+use crate::{ask, build, build_with, entry, fixture, providers};
 
 const FIRST: &str = "sk-first-0123456789";
 const SECOND: &str = "sk-second-0123456789";
@@ -99,9 +99,12 @@ async fn a_refused_key_stays_out_and_is_named_by_its_place() {
     let mut server = Server::start(vec![refused]).await;
     let entry = Entry { api_key_env: Some("FIRST".to_owned()), ..entry(Kind::Openai, &server.url) };
     let provider = build_with(entry, &env);
+    assert_eq!(provider.refused(), None);
     let error = ask(&provider).await.0.expect_err("refused");
     assert_eq!(error.class, ErrorClass::Auth);
     assert!(error.message.contains("the key in FIRST"), "{error}");
+    let why = provider.refused().expect("it has no other key");
+    assert!(why.starts_with("all its keys were refused (FIRST): "), "{why}");
     assert_eq!(server.unseen(), 1);
     let error = ask(&provider).await.0.expect_err("still refused");
     assert_eq!((error.class, error.status), (ErrorClass::Auth, None));

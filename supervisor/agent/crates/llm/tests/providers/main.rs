@@ -13,8 +13,9 @@ mod tls;
 
 use std::sync::Arc;
 
+use talon_agent_settings::{Handed, ModelKeys, Settings, read_file};
 use talon_llm::Provider;
-use talon_llm::config::{Config, Entry, Kind, TimeSpan, providers};
+use talon_llm::config::{Config, Entry, Kind, Providers, TimeSpan};
 use talon_llm::model::{Answer, Chunk, Message, ProviderError, Request, ToolSpec};
 
 /// A fixture's bytes.
@@ -26,6 +27,14 @@ fn fixture(path: &str) -> String {
 /// An entry for a local server.
 fn entry(kind: Kind, url: &str) -> Entry {
     Entry { base_url: Some(url.to_owned()), ..Entry::new(kind) }
+}
+
+/// The providers of a configuration, on this machine with these variables.
+fn providers(config: &Config, env: &dyn Fn(&str) -> Option<String>) -> Providers {
+    let models = ModelKeys { providers: config.clone(), ..ModelKeys::default() };
+    let settings = Settings { models, ..Settings::default() };
+    let (handed, _) = Handed::gather(&settings, env, &read_file);
+    talon_llm::config::providers(config, &handed)
 }
 
 fn build(entry: Entry) -> Arc<dyn Provider> {

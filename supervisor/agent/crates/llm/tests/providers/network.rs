@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use talon_llm::config::{Config, Entry, Kind, TimeSpan, providers};
+use talon_llm::config::{Config, Entry, Kind, TimeSpan};
 use talon_llm::model::{Chunk, ErrorClass};
 use talon_llm::{Provider, Secret};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use crate::server::{End, Reply, Server};
-use crate::{ask, build, build_with, entry, fixture, question};
+use crate::{ask, build, build_with, entry, fixture, providers, question};
 
 #[tokio::test]
 async fn dropping_a_question_closes_its_connection() {

@@ -167,6 +167,7 @@ async fn a_form_of_the_answer_is_asked_for_in_each_ones_words() {
     let deepseek = sent_in(Dialect::Deepseek, &request).await;
     assert_eq!(deepseek["response_format"], json!({ "type": "json_object" }));
     assert!(deepseek["messages"].to_string().contains("score"), "{deepseek}");
+    assert_eq!(deepseek["messages"][0]["content"], "Be brief.", "instructions stay the first");
     let anthropic = sent_to(Kind::Anthropic, &request).await;
     assert!(anthropic["system"].as_str().expect("text").contains("\"score\""), "{anthropic}");
 }

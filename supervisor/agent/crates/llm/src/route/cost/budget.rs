@@ -2,26 +2,11 @@
 
 use std::fmt;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::route::money::Money;
+pub use talon_agent_settings::Budget;
 
-/// The most that may be spent, in US dollars. Without a limit nothing is stopped.
-///
-/// A limit stops: it never chooses another model. A request whose estimate goes beyond what is left is not asked, so a limit can
-/// be exceeded by as much as the true costs of the requests under way are above their estimates. What costs nothing is never
-/// stopped.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Budget {
-    /// For one session, from its beginning to its end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub per_session: Option<Money>,
-    /// For all sessions together, from midnight to midnight UTC.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub per_day: Option<Money>,
-}
+use crate::route::Money;
 
 /// Which limit it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use super::{Budget, Charge, Limit, OverBudget};
+use crate::route::Money;
 use crate::route::catalog::ModelRef;
-use crate::route::money::Money;
 
 /// Sessions of which sums are held in memory; more than anybody has open at once. The one that was charged the longest ago makes
 /// room: its share stays in all other sums, and whoever goes on with it brings its sum back by [`Ledger::open_session`].

@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 pub use self::budget::{Budget, Limit, OverBudget};
 pub use self::ledger::{Day, Ledger, Ledgers, MAX_SESSIONS, Reservation, Tally};
 use super::catalog::Model;
-use super::money::Money;
 use super::router::Needs;
 use crate::model::Usage;
+use crate::route::Money;
 
 /// What a request will cost, as far as anybody knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

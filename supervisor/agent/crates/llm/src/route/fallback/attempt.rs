@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Answer, ErrorClass, ProviderError};
+use crate::route::Money;
 use crate::route::catalog::ModelRef;
 use crate::route::cost::Charge;
-use crate::route::money::Money;
 use crate::route::task::{Complexity, Tier};
 
 /// One try at one model.

@@ -244,10 +244,11 @@ impl Chain {
     }
 
     fn not_set_up(&self, provider: &str) -> Option<Standing> {
-        let what = match self.not_set_up.get(provider) {
-            Some(what) => what.clone(),
-            None if self.providers.contains_key(provider) => return None,
-            None => "configure it under models.providers".to_owned(),
+        let what = match (self.not_set_up.get(provider), self.providers.get(provider)) {
+            (Some(what), _) => what.clone(),
+            // Keys that were refused stay so, however often one asks: what was set up turned out not to be.
+            (None, Some(provider)) => provider.refused()?,
+            (None, None) => "configure it under models.providers".to_owned(),
         };
         Some(Standing::Out(Outage::NotSetUp { what }))
     }

@@ -21,8 +21,8 @@ pub use self::error::RouteError;
 pub(super) use self::error::{Shown, reasons};
 use super::catalog::{Catalog, Entry, ModelRef};
 use super::cost::estimate;
-use super::money::Money;
 use super::task::{Complexity, Task, Tier, tier_for};
+use crate::route::Money;
 
 /// What a model must be able to do for a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

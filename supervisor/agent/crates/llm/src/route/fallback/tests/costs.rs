@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::provider::Fault;
 use super::setting::{Setting, TODAY};
+use crate::route::Money;
 use crate::route::cost::{Budget, Limit};
 use crate::route::fallback::{ChainSettings, GaveUp, Heard};
-use crate::route::money::Money;
 
 fn money(text: &str) -> Money {
     text.parse().expect("an amount")

@@ -164,6 +164,22 @@ async fn refusals_open_no_breaker() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_provider_without_a_key_that_holds_is_shown_and_passed_over_until_it_is_set_up_anew() {
+    let setting = Setting::first([Fault::WrongKey]);
+    // The first question says so, for another provider would hide it.
+    setting.ask().await.expect_err("the key is wrong");
+    setting.first.refuses.store(true, Ordering::Relaxed);
+    let state = setting.chain.provider_state("first", Instant::now());
+    let ProviderState::Out { outage: Outage::NotSetUp { what } } = state else { panic!("{state:?}") };
+    assert!(what.starts_with("all its keys were refused"), "{what}");
+    assert_eq!(setting.answered_by().await, "second/a");
+    assert_eq!(setting.times_asked(), [1, 1, 0]);
+    // A configuration that is read again has providers of its own.
+    setting.first.refuses.store(false, Ordering::Relaxed);
+    assert_eq!(setting.answered_by().await, "first/a");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_changed_configuration_keeps_what_is_known() {
     let setting = Setting::first(dead(3));
     for _ in 0..3 {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -47,6 +47,8 @@ pub(super) enum Fault {
 pub(super) struct Scripted {
     name: &'static str,
     faults: Mutex<VecDeque<Fault>>,
+    /// None of its keys holds.
+    pub(super) refuses: AtomicBool,
     pub(super) asked: AtomicUsize,
     pub(super) probed: AtomicUsize,
     /// Questions under way.
@@ -59,6 +61,7 @@ impl Scripted {
         Self {
             name,
             faults: Mutex::new(faults.into_iter().collect()),
+            refuses: AtomicBool::new(false),
             asked: AtomicUsize::new(0),
             probed: AtomicUsize::new(0),
             under_way: AtomicUsize::new(0),
@@ -176,6 +179,12 @@ impl Provider for Scripted {
             model: request.model.clone(),
             ..Answer::default()
         })
+    }
+
+    fn refused(&self) -> Option<String> {
+        self.refuses
+            .load(Ordering::Relaxed)
+            .then(|| "all its keys were refused: give it one that holds".to_owned())
     }
 
     async fn probe(&self) -> Result<(), ProviderError> {

@@ -7,9 +7,9 @@ use proptest::prelude::*;
 
 use super::provider::Fault;
 use super::setting::{Setting, TODAY};
+use crate::route::Money;
 use crate::route::cost::Budget;
 use crate::route::fallback::{ChainSettings, GaveUp, Heard, MAX_ATTEMPTS};
-use crate::route::money::Money;
 
 fn fault() -> impl Strategy<Value = Fault> {
     prop_oneof![

@@ -22,7 +22,7 @@ const MONEY_DECIMALS: usize = 12;
 const PRICE_DECIMALS: usize = 6;
 
 /// The most dollars that can be written: whoever writes more has slipped a unit.
-const MAX_DOLLARS: u128 = 1_000_000;
+const MAX_DOLLARS: u32 = 1_000_000;
 
 /// The schema format of a [`Money`] and a [`Price`], by which a config's checks know one.
 pub const DOLLARS_FORMAT: &str = "dollars";
@@ -172,7 +172,8 @@ fn decimal(text: &str, decimals: usize) -> Result<u128, BadMoney> {
     let too_much = || BadMoney::TooMuch { shown: cut(text) };
     let whole: u128 = whole.parse().map_err(|_| too_much())?;
     let part: u128 = format!("{part:0<MONEY_DECIMALS$}").parse().map_err(|_| malformed())?;
-    if whole > MAX_DOLLARS || (whole == MAX_DOLLARS && part > 0) {
+    let most = u128::from(MAX_DOLLARS);
+    if whole > most || (whole == most && part > 0) {
         return Err(too_much());
     }
     Ok(whole * DOLLAR + part)
@@ -238,8 +239,15 @@ impl Serialize for Price {
     }
 }
 
-fn schema(description: &str) -> Schema {
-    json_schema!({ "type": ["number", "string"], "format": DOLLARS_FORMAT, "minimum": 0, "description": description })
+fn schema(description: &str, decimals: usize) -> Schema {
+    json_schema!({
+        "type": ["number", "string"],
+        "format": DOLLARS_FORMAT,
+        "minimum": 0,
+        "maximum": MAX_DOLLARS,
+        "x-decimals": decimals,
+        "description": description,
+    })
 }
 
 impl JsonSchema for Money {
@@ -247,7 +255,7 @@ impl JsonSchema for Money {
         "Money".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        schema("US dollars.")
+        schema("US dollars.", MONEY_DECIMALS)
     }
 }
 
@@ -256,7 +264,7 @@ impl JsonSchema for Price {
         "Price".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        schema("US dollars for a million tokens, with at most six decimals.")
+        schema("US dollars for a million tokens, with at most six decimals.", PRICE_DECIMALS)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::Entry;
-use crate::route::nearest::nearest;
+use crate::nearest::nearest;
 
 /// No model is called so, or several are.
 #[derive(Debug, Clone, PartialEq, Eq)]

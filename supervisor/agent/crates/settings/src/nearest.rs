@@ -10,7 +10,7 @@ const MAX_COMPARED_CHARS: usize = 200;
 ///
 /// Near is what a third of the letters separates, or what begins with or holds the word: people know a model by the middle of
 /// its name.
-pub(super) fn nearest<'n>(asked: &str, names: impl Iterator<Item = &'n str>) -> Vec<String> {
+pub(crate) fn nearest<'n>(asked: &str, names: impl Iterator<Item = &'n str>) -> Vec<String> {
     let asked = fold(asked);
     let length = asked.chars().count();
     if length == 0 || length > MAX_COMPARED_CHARS {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::TimeSpan;
+use crate::span::TimeSpan;
 
 /// How long each step of an answer may take. At the end of one the connection is closed, and the error is of the class
 /// `timeout`.

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Timeouts;
-use crate::key::{KeySource, Secret};
+use crate::secret::{KeySource, Secret};
+use crate::timeouts::Timeouts;
 
 /// One provider: where it is, what it speaks, and who asks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -23,7 +23,7 @@ pub struct Entry {
     /// How it departs from OpenAI's format, for `openai`. Default: by the host of `base_url`, and `plain` for others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dialect: Option<Dialect>,
-    /// The environment variable with its key.
+    /// The variable of the supervisor's environment with its key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"OPENAI_API_KEY")]
     pub api_key_env: Option<String>,
@@ -81,7 +81,8 @@ impl Entry {
     }
 
     /// Everywhere that it has keys.
-    pub(crate) fn sources(&self) -> Vec<KeySource> {
+    #[must_use]
+    pub fn sources(&self) -> Vec<KeySource> {
         let env = self.api_key_env.iter().cloned().map(KeySource::Env);
         let file = self.api_key_file.iter().cloned().map(KeySource::File);
         env.chain(file).chain(self.api_keys.iter().cloned()).collect()

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::{CatalogKeys, Entry, Model, ModelRef};
-use crate::route::nearest::nearest;
+use crate::nearest::nearest;
 
 /// The most models. The router looks at each of them for each request; the whole list of an aggregator has some hundreds.
 /// Another one is a problem of the catalog; to be changed here.

@@ -36,7 +36,8 @@ impl TimeSpan {
 
 impl fmt::Display for TimeSpan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        humantime::format_duration(self.0).fmt(f)
+        // The configuration knows a day by one letter.
+        f.pad(&humantime::format_duration(self.0).to_string().replace("day", "d"))
     }
 }
 
@@ -74,6 +75,6 @@ impl JsonSchema for TimeSpan {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "format": "duration" })
+        json_schema!({ "type": "string", "format": "duration", "x-longest-seconds": MAX_SPAN.as_secs() })
     }
 }

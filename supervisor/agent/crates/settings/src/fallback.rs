@@ -1,0 +1,136 @@
+//! `models.fallback`: what an operator may say about retries, fallback and breakers.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::span::TimeSpan;
+
+/// The most retries: with a wait of 10 s each, ten take longer than anybody waits.
+pub const MAX_RETRIES: u32 = 10;
+
+/// What happens when a model fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct FallbackKeys {
+    /// All tries and waits of a request together; retries end at half of it where another model can be asked.
+    ///
+    /// 10m: the longest answers take no longer.
+    pub patience: TimeSpan,
+    /// How long a try may be without a piece of an answer.
+    ///
+    /// 5m: a provider's own `timeouts` end a try before that; this is for the case that they do not. It should be above all of
+    /// them, and not above `patience`.
+    pub silence: TimeSpan,
+    /// How often a model is asked again after a network error or a timeout. At most 10.
+    #[schemars(range(max = 10))]
+    pub retries: u32,
+    /// The wait before the first retry; doubles with each.
+    pub backoff_initial: TimeSpan,
+    /// The longest wait between two tries, without what a provider asks for.
+    pub backoff_max: TimeSpan,
+    /// Up to this is added to a wait by chance, so that those who failed together do not come back together.
+    pub jitter: TimeSpan,
+    /// The longest `Retry-After` for which a request waits.
+    ///
+    /// 30s: about what a person waits without a sign.
+    pub retry_after_max: TimeSpan,
+    /// How long a model rests that has had too many requests and does not say for how long.
+    ///
+    /// 30s: limits are by the minute nearly everywhere.
+    pub rate_limit_rest: TimeSpan,
+    /// How long a provider rests without credit.
+    ///
+    /// 10m: credit comes back by a person's hand.
+    pub billing_rest: TimeSpan,
+    /// The longest rest, whatever a provider asks for.
+    pub rest_max: TimeSpan,
+    /// When a provider is left alone.
+    pub breaker: BreakerKeys,
+}
+
+/// When a provider is left alone, and how it comes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct BreakerKeys {
+    /// Requests in a row that failed, each with all its retries.
+    #[schemars(range(min = 1, max = 1000))]
+    pub failures: u32,
+    /// How long it is left alone for the first time; doubles with each probe that fails.
+    pub open_for: TimeSpan,
+    /// How long it is left alone at most.
+    pub open_max: TimeSpan,
+    /// Probes in a row that have to go well until it is what it was before.
+    #[schemars(range(min = 1, max = 100))]
+    pub successes: u32,
+    /// The time between two probes of one that is coming back.
+    pub probe_every: TimeSpan,
+    /// How long a probe may take.
+    pub probe_timeout: TimeSpan,
+}
+
+impl Default for FallbackKeys {
+    fn default() -> Self {
+        Self {
+            patience: TimeSpan::from_secs(600),
+            silence: TimeSpan::from_secs(300),
+            retries: 3,
+            backoff_initial: TimeSpan::from_millis(100),
+            backoff_max: TimeSpan::from_secs(10),
+            jitter: TimeSpan::from_millis(50),
+            retry_after_max: TimeSpan::from_secs(30),
+            rate_limit_rest: TimeSpan::from_secs(30),
+            billing_rest: TimeSpan::from_secs(600),
+            rest_max: TimeSpan::from_secs(3600),
+            breaker: BreakerKeys::default(),
+        }
+    }
+}
+
+impl Default for BreakerKeys {
+    fn default() -> Self {
+        Self {
+            failures: 3,
+            open_for: TimeSpan::from_secs(60),
+            open_max: TimeSpan::from_secs(600),
+            successes: 2,
+            probe_every: TimeSpan::from_secs(5),
+            probe_timeout: TimeSpan::from_secs(10),
+        }
+    }
+}
+
+impl FallbackKeys {
+    /// What no type can say of them: sentences, each with its key and what to do.
+    #[must_use]
+    pub fn problems(&self) -> Vec<String> {
+        let Self { patience, silence, retries, backoff_initial, backoff_max, breaker, .. } = *self;
+        let mut found = Vec::new();
+        let mut problem = |wrong: bool, key: &str, message: String| {
+            if wrong {
+                found.push(format!("models.fallback.{key}: {message}"));
+            }
+        };
+        let message = format!("{silence} is longer than patience ({patience}): lower it, or raise patience");
+        problem(silence > patience, "silence", message);
+        let message =
+            format!("{backoff_initial} is longer than backoff_max ({backoff_max}): correct one of the two");
+        problem(backoff_initial > backoff_max, "backoff_initial", message);
+        problem(retries > MAX_RETRIES, "retries", format!("{retries} are more than {MAX_RETRIES}"));
+        let (first, longest) = (breaker.open_for, breaker.open_max);
+        let message = format!("{first} is longer than open_max ({longest}): correct one of the two");
+        problem(first > longest, "breaker.open_for", message);
+        let failures = breaker.failures;
+        problem(
+            !(1..=1000).contains(&failures),
+            "breaker.failures",
+            format!("{failures} is not between 1 and 1000"),
+        );
+        let successes = breaker.successes;
+        problem(
+            !(1..=100).contains(&successes),
+            "breaker.successes",
+            format!("{successes} is not between 1 and 100"),
+        );
+        found
+    }
+}

@@ -1,0 +1,115 @@
+//! As bytes, with all secrets in it: the one form in which they leave a process, over a sealed memory file to the agent alone.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Handed;
+use crate::{Entry, Secret, Settings};
+
+/// The most bytes that are read. 32 MiB: 8 MiB of files grow by a third, and the settings come out of a file of at most 1 MiB. What
+/// is longer was not written by a supervisor.
+pub const MAX_HANDED_BYTES: usize = 32 << 20;
+
+/// Why bytes are not what a supervisor hands over.
+#[derive(Debug, thiserror::Error)]
+pub enum BadHanded {
+    /// There are too many.
+    #[error(
+        "what the supervisor hands over has {0} bytes, and at most {MAX_HANDED_BYTES} are taken: remove files from models.providers"
+    )]
+    TooLong(usize),
+    /// They cannot be read. What is in them is not repeated.
+    #[error(
+        "what the supervisor hands over cannot be understood at line {line}, column {column}: both programs have to be of one release"
+    )]
+    Unreadable {
+        /// Where it breaks off, from 1.
+        line: usize,
+        /// The same.
+        column: usize,
+    },
+}
+
+#[derive(Serialize)]
+struct Outgoing<'a> {
+    settings: Value,
+    environment: &'a BTreeMap<String, String>,
+    files: BTreeMap<&'a PathBuf, String>,
+    refused: &'a BTreeMap<PathBuf, String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Incoming {
+    settings: Settings,
+    environment: BTreeMap<String, String>,
+    files: BTreeMap<PathBuf, String>,
+    refused: BTreeMap<PathBuf, String>,
+}
+
+impl Handed {
+    /// As bytes for [`Handed::from_bytes`]. All secrets are in them: they are for the agent's process, and for nothing that lasts.
+    ///
+    /// # Errors
+    /// [`BadHanded::TooLong`] if [`Handed::from_bytes`] would not take them.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, BadHanded> {
+        let outgoing = Outgoing {
+            settings: revealed(&self.settings),
+            environment: &self.environment,
+            files: self.files.iter().map(|(path, bytes)| (path, STANDARD.encode(bytes))).collect(),
+            refused: &self.refused,
+        };
+        let bytes = serde_json::to_vec(&outgoing).map_err(unreadable)?;
+        if bytes.len() > MAX_HANDED_BYTES { Err(BadHanded::TooLong(bytes.len())) } else { Ok(bytes) }
+    }
+
+    /// Reads what [`Handed::to_bytes`] wrote.
+    ///
+    /// # Errors
+    /// [`BadHanded`]; nothing of what was read is in it.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, BadHanded> {
+        if bytes.len() > MAX_HANDED_BYTES {
+            return Err(BadHanded::TooLong(bytes.len()));
+        }
+        let Incoming { settings, environment, files, refused } =
+            serde_json::from_slice(bytes).map_err(unreadable)?;
+        let decoded = |(path, text): (PathBuf, String)| Some((path, STANDARD.decode(text).ok()?));
+        let files = files
+            .into_iter()
+            .map(decoded)
+            .collect::<Option<_>>()
+            .ok_or(BadHanded::Unreadable { line: 0, column: 0 })?;
+        Ok(Self { settings, environment, files, refused })
+    }
+}
+
+/// The library's own message may repeat a value, which may be a key.
+fn unreadable(error: serde_json::Error) -> BadHanded {
+    BadHanded::Unreadable { line: error.line(), column: error.column() }
+}
+
+/// The settings with what is hidden everywhere else. A [`Secret`] that is added to them has to be added here; the test of this
+/// module finds one that is not.
+fn revealed(settings: &Settings) -> Value {
+    let mut value = serde_json::to_value(settings).unwrap_or_default();
+    for (name, entry) in &settings.models.providers.0 {
+        let Entry { headers, proxy, .. } = entry;
+        let shown = &mut value["models"]["providers"][name];
+        for (header, secret) in headers {
+            shown["headers"][header] = reveal(secret);
+        }
+        if let Some(proxy) = proxy {
+            shown["proxy"] = reveal(proxy);
+        }
+    }
+    value
+}
+
+fn reveal(secret: &Secret) -> Value {
+    Value::String(secret.reveal().to_owned())
+}

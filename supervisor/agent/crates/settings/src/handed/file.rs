@@ -1,0 +1,103 @@
+//! Files that settings name.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use super::{MAX_FILES, MAX_FILES_BYTES};
+
+/// The largest file with keys. 64 KiB: some hundred keys; more is another file, named by mistake.
+const MAX_KEYS_BYTES: usize = 64 << 10;
+/// The largest file with certificates. 1 MiB: all authorities that a browser knows are a quarter of that.
+const MAX_CERTIFICATES_BYTES: usize = 1 << 20;
+/// The largest file with prepared answers. 1 MiB: far more than anybody writes by hand.
+const MAX_SCRIPT_BYTES: usize = 1 << 20;
+/// What is read of any file: one byte more than the largest of them, so that a longer one shows.
+const MAX_READ_BYTES: u64 = (1 << 20) + 1;
+
+/// A file as it was found.
+#[derive(Clone, PartialEq, Eq)]
+pub struct NamedFile {
+    /// What is in it, up to a byte more than any may hold.
+    pub bytes: Vec<u8>,
+    /// Its permissions.
+    pub mode: u32,
+}
+
+/// What a file is named for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    Keys,
+    Certificates,
+    Script,
+}
+
+/// Why a file is not handed over.
+#[derive(Debug, thiserror::Error)]
+pub enum BadFile {
+    /// It cannot be read.
+    #[error("{path} cannot be read ({source}): the user that the supervisor runs as reads it, so check the path, and whether that user may", path = path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Anyone can read it, and it holds keys.
+    #[error("{path} can be read by everybody on this machine (mode {mode:o}): run `chmod o= {path}`, and think of the key as known", path = .path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
+    /// It is too large for what it is named for.
+    #[error("{path} is larger than {most} bytes: is it {what}?", path = path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// As many as it may have.
+        most: usize,
+        /// What it should be.
+        what: &'static str,
+    },
+    /// There are too many, or they are too large together.
+    #[error("{path} is left out: providers name more than {MAX_FILES} files, or more than {MAX_FILES_BYTES} bytes in files; remove some", path = .0.display())]
+    TooMany(PathBuf),
+}
+
+/// Reads a file that settings name, up to a byte more than any of them may have.
+///
+/// # Errors
+/// Those of reading it; one that is no regular file is refused, since a pipe would hang when it is opened.
+pub fn read_file(path: &Path) -> io::Result<NamedFile> {
+    let regular = |found: &std::fs::Metadata| {
+        found.is_file().then_some(()).ok_or_else(|| io::Error::other("it is no regular file"))
+    };
+    regular(&std::fs::metadata(path)?)?;
+    let file = File::open(path)?;
+    let found = file.metadata()?;
+    regular(&found)?;
+    let mut bytes = Vec::new();
+    file.take(MAX_READ_BYTES).read_to_end(&mut bytes)?;
+    Ok(NamedFile { bytes, mode: found.permissions().mode() & 0o7777 })
+}
+
+/// What is in it, if it may be handed over.
+pub(super) fn checked(path: &Path, used: Use, found: NamedFile) -> Result<Vec<u8>, BadFile> {
+    let NamedFile { bytes, mode } = found;
+    // A group may read it: that is how a service manager's credentials look, and how a file of root's is shared.
+    if used == Use::Keys && mode & 0o007 != 0 {
+        return Err(BadFile::Open { path: path.to_owned(), mode });
+    }
+    let (most, what) = match used {
+        Use::Keys => (MAX_KEYS_BYTES, "the file with the keys"),
+        Use::Certificates => (MAX_CERTIFICATES_BYTES, "the file with the certificates"),
+        Use::Script => (MAX_SCRIPT_BYTES, "the file with the answers"),
+    };
+    if bytes.len() > most {
+        return Err(BadFile::TooLarge { path: path.to_owned(), most, what });
+    }
+    Ok(bytes)
+}

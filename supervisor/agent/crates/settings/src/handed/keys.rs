@@ -1,0 +1,76 @@
+//! Where keys come from: the environment or a file, never the configuration itself, which is shown and copied around.
+
+use std::path::PathBuf;
+
+use super::Surroundings;
+use crate::{KeySource, Secret};
+
+/// The longest key. 4 KiB: keys have some 50 to 200 bytes, tokens of a gateway up to 2,000.
+const MAX_KEY_BYTES: usize = 4096;
+
+/// Why a source has no key.
+#[derive(Debug, thiserror::Error)]
+pub enum BadKey {
+    /// No such variable.
+    #[error(
+        "the environment variable {0} is not set or empty: set it for the supervisor, which hands it to the agent, or name another one"
+    )]
+    NotSet(String),
+    /// The file cannot be had, as for one that others can read.
+    #[error("{0}")]
+    File(String),
+    /// The file holds what is no text.
+    #[error("{path} holds no text: is it the file with the keys?", path = .0.display())]
+    NoText(PathBuf),
+    /// The file holds none.
+    #[error("{path} holds no key: write one on a line of its own", path = .0.display())]
+    Empty(PathBuf),
+    /// It cannot be a key.
+    #[error(
+        "what {0} holds is no key: it has spaces or other characters that none has, or more than {MAX_KEY_BYTES} bytes"
+    )]
+    Malformed(String),
+}
+
+/// A key, and how an operator finds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The key.
+    pub key: Secret,
+    /// Such as `OPENAI_API_KEY` or `/etc/talon/keys, line 2`.
+    pub place: String,
+}
+
+/// All keys of a source.
+///
+/// # Errors
+/// [`BadKey`] if there is none, or something that is none; never with the key in it.
+pub fn find_keys(source: &KeySource, around: &dyn Surroundings) -> Result<Vec<Found>, BadKey> {
+    match source {
+        KeySource::Env(name) => {
+            let text = around.variable(name).unwrap_or_default();
+            let text = text.trim();
+            if text.is_empty() {
+                return Err(BadKey::NotSet(name.clone()));
+            }
+            Ok(vec![checked(text, name.clone())?])
+        }
+        KeySource::File(path) => {
+            let bytes = around.file(path).map_err(BadKey::File)?;
+            let text = std::str::from_utf8(bytes).map_err(|_| BadKey::NoText(path.clone()))?;
+            let lines = text.lines().map(str::trim).enumerate();
+            let found = lines
+                .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+                .map(|(index, line)| checked(line, format!("{}, line {}", path.display(), index + 1)))
+                .collect::<Result<Vec<_>, _>>()?;
+            if found.is_empty() { Err(BadKey::Empty(path.clone())) } else { Ok(found) }
+        }
+    }
+}
+
+fn checked(text: &str, place: String) -> Result<Found, BadKey> {
+    if text.len() > MAX_KEY_BYTES || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(BadKey::Malformed(place));
+    }
+    Ok(Found { key: Secret::new(text), place })
+}

@@ -1,0 +1,190 @@
+//! What the supervisor hands to the agent: the settings, and what they name outside of themselves.
+//!
+//! The agent's own user has no right to the operator's files, and its environment has only what services get: whatever can read
+//! the configuration cannot for that reason read its keys. So the supervisor looks up what the settings name, and nothing else, and hands it over.
+
+mod bytes;
+mod file;
+mod keys;
+mod lookup;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use crate::{Entry, Settings};
+
+pub use bytes::{BadHanded, MAX_HANDED_BYTES};
+pub use file::{BadFile, NamedFile, read_file};
+pub use keys::{BadKey, Found, find_keys};
+pub use lookup::Surroundings;
+
+use file::Use;
+
+/// The variables by which a machine names its proxies. A library's reading of them is replaced by ours, which knows both spellings.
+pub const PROXY_VARIABLES: [&str; 8] = [
+    "HTTPS_PROXY",
+    "https_proxy",
+    "HTTP_PROXY",
+    "http_proxy",
+    "ALL_PROXY",
+    "all_proxy",
+    "NO_PROXY",
+    "no_proxy",
+];
+
+/// The longest value of a variable. 16 KiB: a key has 4 KiB at most, and a `NO_PROXY` with some hundred names fits. A longer one is
+/// left out, with a problem that names it.
+const MAX_VARIABLE_BYTES: usize = 16 << 10;
+/// Variables at most. 512: the most keys that anybody has, many times over. What is beyond is left out, with a problem.
+const MAX_VARIABLES: usize = 512;
+/// Files at most. 256: one for each provider and some with keys. What is beyond is left out, with a problem.
+const MAX_FILES: usize = 256;
+/// All files together. 8 MiB: some scripts or bundles of certificates at their largest; an ordinary configuration has some KiB. A
+/// file that would go beyond is left out, with a problem.
+const MAX_FILES_BYTES: usize = 8 << 20;
+
+/// Everything that the agent is given: its settings, and the environment variables and files that they name.
+///
+/// Its providers are made of it alone. It shows neither a variable's value nor what is in a file; see [`Handed::to_bytes`].
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Handed {
+    /// What the operator wrote.
+    pub settings: Settings,
+    /// The variables that it names, and those for proxies, if they are set.
+    pub environment: BTreeMap<String, String>,
+    /// The files that it names, whole.
+    pub files: BTreeMap<PathBuf, Vec<u8>>,
+    /// Files that it names and that are not among `files`, each with a sentence that says why and what to do.
+    pub refused: BTreeMap<PathBuf, String>,
+}
+
+impl Handed {
+    /// Looks up what the settings name.
+    ///
+    /// `env` looks a variable up, `read` a file ([`read_file`] outside of tests). A file with keys that others can read is not taken.
+    /// Besides come sentences, one for each thing that is wrong; each says what to do. A provider with such a problem cannot be
+    /// asked, and the others can.
+    #[must_use]
+    pub fn gather(
+        settings: &Settings,
+        env: &dyn Fn(&str) -> Option<String>,
+        read: &dyn Fn(&Path) -> std::io::Result<NamedFile>,
+    ) -> (Self, Vec<String>) {
+        let mut gathering = Gathering {
+            handed: Self { settings: settings.clone(), ..Self::default() },
+            bytes: 0,
+            env,
+            read,
+            problems: Vec::new(),
+        };
+        for name in PROXY_VARIABLES {
+            gathering.variable(name);
+        }
+        for (name, entry) in &settings.models.providers.0 {
+            gathering.entry(name, entry);
+        }
+        (gathering.handed, gathering.problems)
+    }
+}
+
+/// Names alone: the values are secrets.
+impl fmt::Debug for Handed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sizes: BTreeMap<_, _> = self.files.iter().map(|(path, bytes)| (path, bytes.len())).collect();
+        f.debug_struct("Handed")
+            .field("settings", &self.settings)
+            .field("environment", &self.environment.keys().collect::<Vec<_>>())
+            .field("files", &sizes)
+            .field("refused", &self.refused)
+            .finish()
+    }
+}
+
+/// One gathering under way.
+struct Gathering<'a> {
+    handed: Handed,
+    /// Of all files so far.
+    bytes: usize,
+    env: &'a dyn Fn(&str) -> Option<String>,
+    read: &'a dyn Fn(&Path) -> std::io::Result<NamedFile>,
+    problems: Vec<String>,
+}
+
+impl Gathering<'_> {
+    fn entry(&mut self, provider: &str, entry: &Entry) {
+        let mut wrong = Vec::new();
+        for source in entry.sources() {
+            match &source {
+                crate::KeySource::Env(name) => self.variable(name),
+                crate::KeySource::File(path) => self.file(path, Use::Keys),
+            }
+            // Read here as the agent will, so that whoever starts or reloads hears of a bad key at once.
+            wrong.extend(find_keys(&source, &self.handed).err().map(|error| error.to_string()));
+        }
+        for (path, used) in [(&entry.ca_file, Use::Certificates), (&entry.file, Use::Script)] {
+            let Some(path) = path else { continue };
+            self.file(path, used);
+            wrong.extend(self.handed.refused.get(path).cloned());
+        }
+        self.problems.extend(wrong.into_iter().map(|message| format!("provider {provider}: {message}")));
+    }
+
+    fn variable(&mut self, name: &str) {
+        let Some(value) = (self.env)(name).filter(|value| !value.trim().is_empty()) else { return };
+        if self.handed.environment.contains_key(name) {
+            return;
+        }
+        if value.len() > MAX_VARIABLE_BYTES {
+            let message = format!(
+                "the environment variable {name} is longer than {MAX_VARIABLE_BYTES} bytes and is left out: shorten it"
+            );
+            self.problems.push(message);
+        } else if self.handed.environment.len() >= MAX_VARIABLES {
+            let message = format!(
+                "the environment variable {name} is left out, since providers name more than {MAX_VARIABLES}: remove some"
+            );
+            self.problems.push(message);
+        } else {
+            self.handed.environment.insert(name.to_owned(), value);
+        }
+    }
+
+    fn file(&mut self, path: &Path, used: Use) {
+        // Named twice it is read once; with keys in it, it is checked each time, since it may have been named for less before.
+        let known = self.handed.files.contains_key(path) || self.handed.refused.contains_key(path);
+        if known && used != Use::Keys {
+            return;
+        }
+        match self.taken(path, used) {
+            Ok(bytes) => {
+                self.bytes += bytes.len();
+                self.handed.refused.remove(path);
+                let before = self.handed.files.insert(path.to_owned(), bytes);
+                self.bytes -= before.map_or(0, |before| before.len());
+            }
+            Err(error) => {
+                let before = self.handed.files.remove(path);
+                self.bytes -= before.map_or(0, |before| before.len());
+                self.handed.refused.insert(path.to_owned(), error.to_string());
+            }
+        }
+    }
+
+    fn taken(&self, path: &Path, used: Use) -> Result<Vec<u8>, BadFile> {
+        let found =
+            (self.read)(path).map_err(|source| BadFile::Unreadable { path: path.to_owned(), source })?;
+        let bytes = file::checked(path, used, found)?;
+        let is_new = !self.handed.files.contains_key(path);
+        if is_new
+            && (self.handed.files.len() >= MAX_FILES
+                || self.bytes.saturating_add(bytes.len()) > MAX_FILES_BYTES)
+        {
+            return Err(BadFile::TooMany(path.to_owned()));
+        }
+        Ok(bytes)
+    }
+}
