@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use talon_child::chain;
 use talon_proto::state::{Availability, FromState, Layers, from_state};
 use talon_store::{Counters, Engine, Error, KeyValues, OpenedForRestore, Restored, Store};
 use tokio::sync::Notify;
 use tonic::Status;
 
-use crate::failure::{Asker, chain, cut, status};
+use crate::failure::{Asker, cut, status};
 use crate::gate::Rooms;
 use crate::run::Starter;
 

@@ -3,16 +3,15 @@
 //! A plugin is told what it can do something about. What is wrong with the database itself is for the operator, and for
 //! the log: to a plugin it is a generic text.
 
-use std::error::Error as StdError;
 use std::time::Duration;
 
+use talon_child::chain;
+pub(crate) use talon_child::cut;
 use talon_listen::Throttle;
 use talon_proto::state::QuotaExceeded;
 use talon_store::{Error, Resource};
 use tonic::metadata::MetadataValue;
 use tonic::{Code, Status};
-
-use crate::limits::MAX_STATUS_BYTES;
 
 /// After how many milliseconds another try makes sense, in the header that gRPC's own retries look at.
 pub(crate) const RETRY_HEADER: &str = "grpc-retry-pushback-ms";
@@ -94,30 +93,6 @@ fn log(error: &Error) {
     if let Some(unsaid) = FAILED.word() {
         tracing::error!(error = chain(error), unsaid, "a request failed");
     }
-}
-
-/// An error with its causes in one line.
-pub(crate) fn chain(error: &dyn StdError) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !text.ends_with(&more) {
-            text.push_str(": ");
-            text.push_str(&more);
-        }
-        cause = error.source();
-    }
-    text
-}
-
-/// As much of a text as a header holds.
-pub(crate) fn cut(mut text: String) -> String {
-    if text.len() > MAX_STATUS_BYTES {
-        text.truncate(text.floor_char_boundary(MAX_STATUS_BYTES));
-        text.push('…');
-    }
-    text
 }
 
 #[cfg(test)]

@@ -1,3 +1,4 @@
+use talon_child::MAX_STATUS_BYTES;
 use talon_store::PluginId;
 
 use super::*;

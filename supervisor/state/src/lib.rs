@@ -7,7 +7,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | `run` | the life of the process: opens, serves what is handed over, ends with its lifeline |
-//! | `opening` | from the starter's words to an open store, or to why not |
+//! | `opening` | opens what the starter wants |
 //! | `database` | the open store, what it is for, and whether it answers |
 //! | `sockets` | the listening sockets of plugins and the connections of operators |
 //! | `gate` | what every request passes: room, size, time |
@@ -22,11 +22,10 @@ pub mod exchange;
 mod failure;
 mod gate;
 pub mod limits;
-pub mod log;
 mod opening;
 mod operator;
 mod plugin;
 mod run;
 mod sockets;
 
-pub use run::{End, run};
+pub use run::run;

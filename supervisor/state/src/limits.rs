@@ -46,8 +46,6 @@ pub const CLOSE_GRACE: Duration = Duration::from_secs(5);
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Messages of an export or import on their way to the operator. Each file chunk has 64 KiB.
 pub const MAX_STREAMED: usize = 16;
-/// The longest text of a gRPC error. It travels in HTTP/2 headers, where 16 KiB break the connection.
-pub const MAX_STATUS_BYTES: usize = 2 << 10;
 /// How much of a file one message of a stream carries.
 pub const CHUNK_BYTES: usize = 64 << 10;
 /// The largest copy that is received. State is small; a copy beyond this is put back by hand while nothing runs.

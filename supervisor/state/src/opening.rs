@@ -1,53 +1,11 @@
-//! From the starter's words to an open store, or to why not.
+//! Opens what the starter wants, or says why not.
 
-use talon_proto::state::{self, Layers, Refused, open};
-use talon_store::{Engine, Error, Open, OpenError};
+use talon_child::chain;
+use talon_child::opening::{Wanted, refused};
+use talon_proto::state::Refused;
+use talon_store::{Engine, Error, OpenError};
 
 use crate::database::Database;
-use crate::failure::chain;
-
-/// What the starter said cannot be meant.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Senseless {
-    #[error("it names no engine")]
-    NoEngine,
-    #[error("it names no layers")]
-    NoLayers,
-}
-
-/// What is to be opened.
-pub(crate) struct Wanted {
-    pub(crate) engine: Engine,
-    pub(crate) layers: Layers,
-    pub(crate) open: Open,
-    /// Open also what can only be restored.
-    pub(crate) for_restore: bool,
-}
-
-/// Reads what is to be opened.
-pub(crate) fn wanted(message: state::Open) -> Result<Wanted, Senseless> {
-    let layers = match message.layers() {
-        Layers::Unspecified => return Err(Senseless::NoLayers),
-        layers => layers,
-    };
-    let (engine, max_bytes) = match message.engine.ok_or(Senseless::NoEngine)? {
-        open::Engine::Sqlite(sqlite) => {
-            (Engine::Sqlite { path: sqlite.path.into() }, Some(sqlite.max_bytes).filter(|&bytes| bytes > 0))
-        }
-        open::Engine::Postgres(postgres) => (Engine::Postgres { url: postgres.url }, None),
-    };
-    let mut open = Open::new(engine.clone());
-    if matches!(engine, Engine::Postgres { .. }) {
-        open = open.even_if_unreachable();
-    }
-    if message.exclusive {
-        open = open.exclusive();
-    }
-    if let Some(bytes) = max_bytes {
-        open = open.max_bytes(bytes);
-    }
-    Ok(Wanted { engine, layers, open, for_restore: message.for_restore })
-}
 
 /// Opens it.
 ///
@@ -70,40 +28,5 @@ pub(crate) async fn open(wanted: Wanted) -> Result<Database, Refused> {
     match database.check().await {
         Ok(()) | Err(Error::Unavailable { .. }) => Ok(database),
         Err(error) => Err(refused(&error.into())),
-    }
-}
-
-fn refused(error: &OpenError) -> Refused {
-    // Only another process can let go of it by itself: whoever hears this says so, and waits.
-    let retryable = matches!(error, OpenError::InUse { .. } | OpenError::Store(Error::Busy(_)));
-    Refused { message: chain(error), retryable }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    #[test]
-    fn what_names_no_engine_or_layers_is_senseless() {
-        let engine = || Some(open::Engine::Sqlite(state::Sqlite { path: "/x".into(), max_bytes: 0 }));
-        let layers = Layers::KeyValues.into();
-        let message = |engine, layers| state::Open { engine, layers, ..state::Open::default() };
-        assert!(matches!(wanted(message(None, layers)), Err(Senseless::NoEngine)));
-        assert!(matches!(wanted(message(engine(), 0)), Err(Senseless::NoLayers)));
-        assert!(matches!(wanted(message(engine(), 77)), Err(Senseless::NoLayers)));
-        assert!(wanted(message(engine(), layers)).is_ok());
-    }
-
-    #[test]
-    fn only_what_another_process_holds_may_work_later() {
-        let path = || "/x".into();
-        assert!(refused(&OpenError::InUse { path: path(), holder: None }).retryable);
-        assert!(refused(&Error::Busy(Duration::ZERO).into()).retryable);
-        let full = refused(&Error::Full("disk".into()).into());
-        assert!(!full.retryable && full.message.contains("free some space"), "{full:?}");
-        let damaged = refused(&OpenError::Damaged { path: path(), detail: "cut off".into() });
-        assert!(!damaged.retryable && damaged.message.contains("talon restore"), "{damaged:?}");
     }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures_util::stream::BoxStream;
+use talon_child::chain;
 use talon_proto::state::operator_server::Operator;
 use talon_proto::state::{
     BackupChunk, BackupRequest, DeleteEntryRequest, DeleteEntryResponse, DescribeRequest, DescribeResponse,
@@ -21,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::database::Database;
-use crate::failure::{Asker, chain};
+use crate::failure::Asker;
 use crate::limits::MAX_PAUSE;
 
 pub(crate) use scratch::Scratch;

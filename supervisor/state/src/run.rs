@@ -2,48 +2,26 @@
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
-use std::process::ExitCode;
 use std::sync::Arc;
 
+use talon_child::handed::{NotWanted, connected, listening};
+use talon_child::signals::Signals;
+use talon_child::{End, chain, opening as words};
 use talon_control::{Control, ControlError, Packet};
 use talon_proto::state::{AttachPlugin, FromState, Open, Ready, Refused, ToState, from_state, to_state};
 use talon_store::{Namespace, PluginId, Quota};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tonic::Status;
 
 use crate::database::Database;
-use crate::failure::chain;
 use crate::limits::{CLOSE_GRACE, MAX_OPERATORS, MAX_SOCKETS};
 use crate::opening;
 use crate::operator::Scratch;
-use crate::sockets::{NotWanted, PluginSocket, connected, listening, serve_operator};
+use crate::sockets::{PluginSocket, serve_operator};
 
 /// The control socket, to whoever started us.
 pub(crate) type Starter = Control<FromState, ToState>;
-
-/// How the process ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    /// As it was asked to.
-    Asked,
-    /// The database was not opened, or the system lacks something.
-    Refused,
-    /// The starter does not speak our language.
-    Protocol,
-}
-
-impl From<End> for ExitCode {
-    fn from(end: End) -> Self {
-        match end {
-            End::Asked => Self::SUCCESS,
-            End::Refused => Self::FAILURE,
-            // EX_SOFTWARE of sysexits.h: one of two programs of ours is wrong.
-            End::Protocol => Self::from(70),
-        }
-    }
-}
 
 /// Serves whoever has the other end of `control`, until it is closed or SIGTERM comes.
 pub async fn run(control: OwnedFd) -> End {
@@ -105,12 +83,12 @@ pub async fn run(control: OwnedFd) -> End {
 }
 
 enum NotOpened {
-    Senseless(opening::Senseless),
+    Senseless(words::Senseless),
     Refused(Refused),
 }
 
 async fn opened(open: Open) -> Result<Database, NotOpened> {
-    let wanted = opening::wanted(open).map_err(NotOpened::Senseless)?;
+    let wanted = words::wanted(open).map_err(NotOpened::Senseless)?;
     opening::open(wanted).await.map_err(NotOpened::Refused)
 }
 
@@ -254,25 +232,5 @@ impl Serving {
         if tokio::time::timeout(CLOSE_GRACE, finished).await.is_err() {
             tracing::warn!("ending although some requests are not answered");
         }
-    }
-}
-
-/// The signals that mean something.
-struct Signals {
-    terminate: Signal,
-    /// A terminal that goes, or Ctrl-C on it, is the starter's affair: it lets go of the control socket when it ends.
-    _ignored: [Signal; 2],
-}
-
-impl Signals {
-    fn listen() -> std::io::Result<Self> {
-        Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            _ignored: [signal(SignalKind::hangup())?, signal(SignalKind::interrupt())?],
-        })
-    }
-
-    async fn terminated(&mut self) {
-        self.terminate.recv().await;
     }
 }

@@ -1,7 +1,6 @@
 //! The listening sockets of plugins and the connections of operators: who is let in, and for how long.
 
 mod connection;
-mod handed;
 
 use std::sync::Arc;
 
@@ -21,8 +20,6 @@ use crate::limits::{
 };
 use crate::operator;
 use crate::plugin;
-
-pub(crate) use handed::{NotWanted, connected, listening};
 
 /// A plugin's socket.
 pub(crate) struct PluginSocket {

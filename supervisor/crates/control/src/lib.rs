@@ -4,6 +4,7 @@
 //! A packet is whole or not there, so nothing has to be framed, and a descriptor arrives with the message that says what it
 //! is for. Its end of file is the lifeline of whoever has the other end.
 
+pub mod memory;
 pub mod parcel;
 
 use std::io::{self, IoSlice, IoSliceMut};

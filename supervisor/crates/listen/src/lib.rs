@@ -7,6 +7,8 @@
 //! | type | what it bounds |
 //! |---|---|
 //! | [`Prompt`] | how long a connection may be silent before its first words |
+//! | [`InTime`] | how long a request may take to come |
+//! | [`Places`] | how many connections and requests there are, in all and of one user |
 //! | [`Held`] | what answers hold that nobody takes: each keeps its place until then |
 //! | [`Throttle`] | log lines about the same mischief |
 //!
@@ -17,14 +19,18 @@
 
 mod gathered;
 mod held;
+mod in_time;
 mod path;
+mod places;
 mod prompt;
 mod throttle;
 mod trusted;
 
 pub use gathered::Gathered;
 pub use held::Held;
+pub use in_time::{BODY_WAIT, InTime};
 pub use path::ShortPath;
+pub use places::{Place, Places};
 pub use prompt::{FIRST_WORDS_WAIT, Prompt};
 pub use throttle::Throttle;
 pub use trusted::{Stranger, trusted};

@@ -187,7 +187,8 @@ impl Planned {
             || memory.id.to_string(),
             |workflow| {
                 let steps = workflow.steps.iter().map(|step| format!("\n{} {}", step.plugin, step.action));
-                std::iter::once(plainly(&workflow.trigger)).chain(steps).collect()
+                let owners = memory.owners().map(|owner| format!("\n\n{owner}"));
+                std::iter::once(plainly(&workflow.trigger)).chain(steps).chain(owners).collect()
             },
         );
         let new = self.memories.insert(name)
@@ -225,8 +226,9 @@ async fn same_workflow(store: &dyn talon_store::Memory, memory: &StoredMemory) -
     let steps = |steps: &[talon_store::Step]| -> Vec<(String, String)> {
         steps.iter().map(|step| (step.plugin.clone(), step.action.clone())).collect()
     };
-    let known = store.recall(&workflow.trigger, talon_store::limits::MAX_RECALLED).await?;
-    Ok(known.iter().filter_map(|recalled| recalled.memory.workflow.as_ref()).any(|known| {
+    let known = store.recall(&workflow.trigger, None, talon_store::limits::MAX_RECALLED).await?;
+    let of_same_owners = known.iter().filter(|recalled| recalled.memory.owners().eq(memory.owners()));
+    Ok(of_same_owners.filter_map(|recalled| recalled.memory.workflow.as_ref()).any(|known| {
         plainly(&known.trigger) == plainly(&workflow.trigger) && steps(&known.steps) == steps(&workflow.steps)
     }))
 }

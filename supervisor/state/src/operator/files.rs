@@ -4,6 +4,7 @@ use std::future::{Future, ready};
 use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt as _};
+use talon_child::chain;
 use talon_proto::state::{ExportChunk, ImportChunk, ImportFile, ImportOptions, ImportReport, import_chunk};
 use tokio::sync::{mpsc, oneshot};
 use tokio_stream::wrappers::ReceiverStream;
@@ -14,7 +15,7 @@ use super::{Pieces, next};
 use crate::database::Database;
 use crate::exchange::limits::{MAX_FILE_BYTES, MAX_PATH_BYTES};
 use crate::exchange::{ExportError, ImportStopped, Importer, export as write_out};
-use crate::failure::{Asker, chain, cut};
+use crate::failure::{Asker, cut};
 use crate::limits::MAX_STREAMED;
 
 /// Sends what there is, as fast as it is taken.

@@ -1,12 +1,9 @@
 //! From a document and its descriptors to one descriptor, and back.
 
-use std::fs::File;
-use std::io::{self, IoSlice, IoSliceMut, Write};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::FileExt;
 
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, memfd_create};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
@@ -14,6 +11,7 @@ use rustix::net::{
 };
 
 use super::{Packer, Unpacker};
+use crate::memory::{self, ReadError};
 
 /// The largest document. One says a few hundred bytes of each process, and there are at most some thousands; a larger one
 /// is refused by whoever seals it, and not read by whoever opens it.
@@ -34,10 +32,6 @@ const HEADER_BYTES: usize = MAGIC.len() + size_of::<u32>();
 
 /// The number of a packet, from 0.
 const NUMBER_BYTES: usize = size_of::<u32>();
-
-/// Nobody may change what was sealed.
-const SEALS: SealFlags =
-    SealFlags::WRITE.union(SealFlags::SHRINK).union(SealFlags::GROW).union(SealFlags::SEAL);
 
 /// Why nothing was sealed.
 #[derive(Debug, thiserror::Error)]
@@ -110,7 +104,8 @@ pub fn seal(document: &[u8], packer: Packer) -> Result<OwnedFd, SealError> {
         Some(Errno::TOOMANYREFS) => SealError::UnderWay(descriptors.len()),
         _ => SealError::Io { what: "put descriptors into the parcel", source },
     };
-    let mut first = vec![in_memory(document).map_err(failed("keep the document in memory"))?];
+    let mut first =
+        vec![memory::seal("talon-parcel", document).map_err(failed("keep the document in memory"))?];
     for (number, chunk) in (0_u32..).zip(descriptors.chunks(PER_PACKET)) {
         first.push(with_packet(&number.to_le_bytes(), chunk).map_err(under_way)?);
     }
@@ -154,14 +149,6 @@ pub fn open(parcel: BorrowedFd<'_>) -> Result<(Vec<u8>, Unpacker), OpenError> {
         return Err(OpenError::Cut("descriptors are missing"));
     }
     Ok((document, Unpacker::new(descriptors)))
-}
-
-fn in_memory(document: &[u8]) -> io::Result<OwnedFd> {
-    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    let mut file = File::from(memfd_create("talon-parcel", flags)?);
-    file.write_all(document)?;
-    fcntl_add_seals(&file, SEALS)?;
-    Ok(file.into())
 }
 
 /// A socket in which there is one packet.
@@ -209,17 +196,11 @@ fn look(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> Result<Vec<OwnedFd>, OpenEr
 }
 
 fn read(document: OwnedFd) -> Result<Vec<u8>, OpenError> {
-    let failed = |source: io::Error| OpenError::Io { what: "read the parcel's document", source };
-    // What is no memory file has no seals.
-    if !fcntl_get_seals(&document).is_ok_and(|seals| seals.contains(SEALS)) {
-        return Err(OpenError::Unsealed);
-    }
-    let size = u64::try_from(fstat(&document).map_err(|error| failed(error.into()))?.st_size);
-    let size = size.ok().filter(|size| *size <= MAX_DOCUMENT_BYTES).ok_or(OpenError::TooLarge)?;
-    let mut bytes = vec![0; usize::try_from(size).map_err(|_| OpenError::TooLarge)?];
-    // From a place of its own: the offset is everybody's who has this file.
-    File::from(document).read_exact_at(&mut bytes, 0).map_err(failed)?;
-    Ok(bytes)
+    memory::read(document, MAX_DOCUMENT_BYTES).map_err(|error| match error {
+        ReadError::Unsealed => OpenError::Unsealed,
+        ReadError::TooLarge(_) => OpenError::TooLarge,
+        ReadError::Io(source) => OpenError::Io { what: "read the parcel's document", source },
+    })
 }
 
 #[cfg(test)]

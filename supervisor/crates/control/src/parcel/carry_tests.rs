@@ -1,5 +1,5 @@
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 
 use proptest::prelude::*;
@@ -84,7 +84,7 @@ fn what_is_empty_foreign_or_unsealed_is_refused() {
 
 #[test]
 fn what_is_cut_is_refused_whole() {
-    let document = || in_memory(b"{}").unwrap();
+    let document = || memory::seal("test", b"{}").unwrap();
     let chunk = |number: u32, marks: u32| {
         with_packet(&number.to_le_bytes(), &(0..marks).map(marked).collect::<Vec<_>>()).unwrap()
     };

@@ -9,21 +9,29 @@ use tokio::net::{UnixListener, UnixStream};
 
 /// Why a descriptor cannot be served.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NotWanted {
+pub enum NotWanted {
+    /// None came.
     #[error("no descriptor came with it")]
     Missing,
+    /// It is a file, or a socket of another kind.
     #[error("its descriptor is no unix stream socket")]
     NoStreamSocket,
+    /// It does not listen.
     #[error("its socket does not listen")]
     NotListening,
+    /// Nobody is at its other end.
     #[error("its socket is not connected")]
     NotConnected,
+    /// The system refuses it.
     #[error("its socket cannot be used: {0}")]
     Failed(#[from] io::Error),
 }
 
 /// A listening socket. Must be called within a runtime.
-pub(crate) fn listening(descriptor: Option<OwnedFd>) -> Result<UnixListener, NotWanted> {
+///
+/// # Errors
+/// [`NotWanted`]
+pub fn listening(descriptor: Option<OwnedFd>) -> Result<UnixListener, NotWanted> {
     let (socket, listens) = stream_socket(descriptor)?;
     if !listens {
         return Err(NotWanted::NotListening);
@@ -34,7 +42,10 @@ pub(crate) fn listening(descriptor: Option<OwnedFd>) -> Result<UnixListener, Not
 }
 
 /// A connected socket. Must be called within a runtime.
-pub(crate) fn connected(descriptor: Option<OwnedFd>) -> Result<UnixStream, NotWanted> {
+///
+/// # Errors
+/// [`NotWanted`]
+pub fn connected(descriptor: Option<OwnedFd>) -> Result<UnixStream, NotWanted> {
     let (socket, listens) = stream_socket(descriptor)?;
     let stream = net::UnixStream::from(socket);
     if listens || stream.peer_addr().is_err() {

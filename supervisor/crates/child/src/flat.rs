@@ -1,0 +1,154 @@
+//! One line of the log: an event's own fields and those of every span around it, each once.
+//!
+//! `tracing_subscriber`'s own JSON has the spans' fields in an object of their own, so that what an event says again, such as its session,
+//! stands twice in the line that a person reads.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Subscriber};
+use tracing_subscriber::fmt::format::{JsonFields, Writer};
+use tracing_subscriber::fmt::time::{FormatTime as _, SystemTime};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormattedFields};
+use tracing_subscriber::registry::LookupSpan;
+
+/// Lines as flat JSON. What lies further inside wins.
+pub(crate) struct Flat;
+
+impl<S> FormatEvent<S, JsonFields> for Flat
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+{
+    fn format_event(
+        &self,
+        ctx: &FmtContext<'_, S, JsonFields>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let mut time = String::new();
+        SystemTime.format_time(&mut Writer::new(&mut time))?;
+        let mut said = Fields::default();
+        for span in ctx.event_scope().into_iter().flat_map(|scope| scope.from_root()) {
+            let extensions = span.extensions();
+            let kept = extensions.get::<FormattedFields<JsonFields>>();
+            // It is what the same library wrote when the span began.
+            if let Some(Ok(fields)) =
+                kept.map(|kept| serde_json::from_str::<Map<String, Value>>(&kept.fields))
+            {
+                said.fields.extend(fields);
+            }
+        }
+        event.record(&mut said);
+        let metadata = event.metadata();
+        let mut line = Map::new();
+        line.insert("timestamp".to_owned(), time.into());
+        line.insert("level".to_owned(), metadata.level().as_str().into());
+        line.insert("message".to_owned(), said.message.into());
+        line.insert("target".to_owned(), said.target.unwrap_or_else(|| metadata.target().to_owned()).into());
+        for (name, value) in said.fields {
+            // What a line has of its own, no field takes the place of.
+            let name = if line.contains_key(&name) { format!("{name}_") } else { name };
+            line.insert(name, value);
+        }
+        writeln!(writer, "{}", Value::Object(line))
+    }
+}
+
+#[derive(Default)]
+struct Fields {
+    message: String,
+    /// Where a record of the `log` crate comes from: all of them have the same target otherwise.
+    target: Option<String>,
+    fields: Map<String, Value>,
+}
+
+impl Fields {
+    fn set(&mut self, field: &Field, value: Value) {
+        let text = |value: Value| match value {
+            Value::String(text) => text,
+            other => other.to_string(),
+        };
+        match field.name() {
+            "message" => self.message = text(value),
+            "log.target" => self.target = Some(text(value)),
+            // Module, file and line, which nothing else in the log has.
+            name if name.starts_with("log.") => {}
+            name => drop(self.fields.insert(name.to_owned(), value)),
+        }
+    }
+}
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.set(field, format!("{value:?}").into());
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.set(field, value.into());
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.set(field, value.into());
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.set(field, value.into());
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.set(field, value.into());
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.set(field, value.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Kept(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().expect("nobody panics with it").write(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_a_span_and_an_event_both_say_stands_once_in_a_line() {
+        let kept = Kept::default();
+        let writer = kept.clone();
+        let log = tracing_subscriber::fmt()
+            .fmt_fields(JsonFields::new())
+            .event_format(Flat)
+            .with_writer(move || writer.clone())
+            .finish();
+        tracing::subscriber::with_default(log, || {
+            let turn =
+                tracing::info_span!("turn", correlation_id = "c1", session = %"s1", turn = 7, level = "x");
+            let _within = turn.enter();
+            tracing::warn!(target: "agent", session = %"s1", error = "no\n\"way\"", ok = false, "it {}", "fails");
+        });
+        let text = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+        assert_eq!(text.lines().count(), 1, "{text}");
+        assert_eq!((text.matches("s1").count(), text.matches("c1").count()), (1, 1), "{text}");
+        let mut line: Map<String, Value> = serde_json::from_str(&text).unwrap();
+        assert!(line.remove("timestamp").is_some_and(|time| time.as_str().unwrap().ends_with('Z')), "{text}");
+        let expected = serde_json::json!({
+            "level": "WARN", "message": "it fails", "target": "agent", "correlation_id": "c1", "session": "s1",
+            "turn": 7, "level_": "x", "error": "no\n\"way\"", "ok": false
+        });
+        assert_eq!(Value::Object(line), expected);
+    }
+}

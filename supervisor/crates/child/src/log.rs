@@ -1,0 +1,75 @@
+//! The log: JSON lines on stderr, which whoever started the process reads.
+//!
+//! Nothing that people or plugins keep gets there: neither values nor keys are fields of any event.
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::format::JsonFields;
+
+use crate::flat::Flat;
+
+/// Says what is logged, in the words of `tracing_subscriber::EnvFilter`, as for the supervisor.
+const FILTER_VARIABLE: &str = "TALON_LOG";
+/// The HTTP/2 library warns about single frames, which a client can send by the million.
+const FRAMES_UNSAID: &str = "h2=error,hyper=error";
+
+/// Begins the log. A filter that does not parse is said, and `info` taken: what is asked for is served all the same.
+///
+/// `targets` are short names that a filter may have, each with the targets it stands for: with `agent` for `talon_agent` and
+/// `talon_llm`, `agent=debug` is `talon_agent=debug,talon_llm=debug`, and all others are at `info`.
+pub fn begin(targets: &[(&str, &[&str])]) {
+    let wanted = std::env::var(FILTER_VARIABLE).ok().filter(|text| !text.is_empty());
+    let wanted = spelled_out(wanted.as_deref().unwrap_or("info"), targets);
+    let (filter, wrong) = match EnvFilter::builder().parse(format!("{FRAMES_UNSAID},{wanted}")) {
+        Ok(filter) => (filter, None),
+        Err(error) => (EnvFilter::new(format!("{FRAMES_UNSAID},info")), Some(error)),
+    };
+    let begun = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        // It would report its own write errors with eprintln!, which panics when stderr is closed.
+        .log_internal_errors(false)
+        .fmt_fields(JsonFields::new())
+        .event_format(Flat)
+        .try_init();
+    if let Some(error) = wrong.filter(|_| begun.is_ok()) {
+        tracing::warn!(%error, "{FILTER_VARIABLE} is not a log filter: write a level such as info, or talon_store=debug,info");
+    }
+}
+
+/// A filter with targets in the place of short names. Who names one wants more of it, and not less of everything else.
+fn spelled_out(filter: &str, targets: &[(&str, &[&str])]) -> String {
+    let mut known = false;
+    let directives: Vec<String> = filter
+        .split(',')
+        .map(|directive| {
+            let (name, level) = directive.split_once('=').unwrap_or((directive, "trace"));
+            match targets.iter().find(|(short, _)| *short == name.trim()) {
+                Some((_, long)) => {
+                    known = true;
+                    long.iter().map(|target| format!("{target}={level}")).collect::<Vec<_>>().join(",")
+                }
+                None => directive.to_owned(),
+            }
+        })
+        .collect();
+    let directives = directives.join(",");
+    // A later directive of the same kind wins, so a level that was said stays.
+    if known { format!("info,{directives}") } else { directives }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_name_stands_for_its_targets_and_takes_nothing_from_others() {
+        let targets: &[(&str, &[&str])] = &[("agent", &["talon_agent", "talon_llm"])];
+        assert_eq!(spelled_out("agent=debug", targets), "info,talon_agent=debug,talon_llm=debug");
+        assert_eq!(spelled_out("warn,agent=trace", targets), "info,warn,talon_agent=trace,talon_llm=trace");
+        assert_eq!(spelled_out("talon_store=debug,info", targets), "talon_store=debug,info");
+        assert_eq!(spelled_out("info", &[]), "info");
+        for text in ["agent=debug", "agent", "warn,agent=trace"] {
+            assert!(EnvFilter::builder().parse(spelled_out(text, targets)).is_ok(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! From the starter's words to what is to be opened, and why it was not.
+
+use talon_proto::state::{self, Layers, Refused, open};
+use talon_store::{Engine, Error, Open, OpenError};
+
+use crate::words::chain;
+
+/// What the starter said cannot be meant.
+#[derive(Debug, thiserror::Error)]
+pub enum Senseless {
+    /// No engine.
+    #[error("it names no engine")]
+    NoEngine,
+    /// No layers.
+    #[error("it names no layers")]
+    NoLayers,
+}
+
+/// What is to be opened.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// Where state lives.
+    pub engine: Engine,
+    /// What of it is used.
+    pub layers: Layers,
+    /// How it is opened.
+    pub open: Open,
+    /// Open also what can only be restored.
+    pub for_restore: bool,
+}
+
+/// Reads what is to be opened.
+///
+/// # Errors
+/// [`Senseless`]
+pub fn wanted(message: state::Open) -> Result<Wanted, Senseless> {
+    let layers = match message.layers() {
+        Layers::Unspecified => return Err(Senseless::NoLayers),
+        layers => layers,
+    };
+    let (engine, max_bytes) = match message.engine.ok_or(Senseless::NoEngine)? {
+        open::Engine::Sqlite(sqlite) => {
+            (Engine::Sqlite { path: sqlite.path.into() }, Some(sqlite.max_bytes).filter(|&bytes| bytes > 0))
+        }
+        open::Engine::Postgres(postgres) => (Engine::Postgres { url: postgres.url }, None),
+    };
+    let mut open = Open::new(engine.clone());
+    if matches!(engine, Engine::Postgres { .. }) {
+        open = open.even_if_unreachable();
+    }
+    if message.exclusive {
+        open = open.exclusive();
+    }
+    if let Some(bytes) = max_bytes {
+        open = open.max_bytes(bytes);
+    }
+    Ok(Wanted { engine, layers, open, for_restore: message.for_restore })
+}
+
+/// What the starter is told of a store that was not opened.
+#[must_use]
+pub fn refused(error: &OpenError) -> Refused {
+    // Only another process can let go of it by itself: whoever hears this says so, and waits.
+    let retryable = matches!(error, OpenError::InUse { .. } | OpenError::Store(Error::Busy(_)));
+    Refused { message: chain(error), retryable }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn what_names_no_engine_or_layers_is_senseless() {
+        let engine = || Some(open::Engine::Sqlite(state::Sqlite { path: "/x".into(), max_bytes: 0 }));
+        let layers = Layers::KeyValues.into();
+        let message = |engine, layers| state::Open { engine, layers, ..state::Open::default() };
+        assert!(matches!(wanted(message(None, layers)), Err(Senseless::NoEngine)));
+        assert!(matches!(wanted(message(engine(), 0)), Err(Senseless::NoLayers)));
+        assert!(matches!(wanted(message(engine(), 77)), Err(Senseless::NoLayers)));
+        assert!(wanted(message(engine(), layers)).is_ok());
+    }
+
+    #[test]
+    fn only_what_another_process_holds_may_work_later() {
+        let path = || "/x".into();
+        assert!(refused(&OpenError::InUse { path: path(), holder: None }).retryable);
+        assert!(refused(&Error::Busy(Duration::ZERO).into()).retryable);
+        let full = refused(&Error::Full("disk".into()).into());
+        assert!(!full.retryable && full.message.contains("free some space"), "{full:?}");
+        let damaged = refused(&OpenError::Damaged { path: path(), detail: "cut off".into() });
+        assert!(!damaged.retryable && damaged.message.contains("talon restore"), "{damaged:?}");
+    }
+}

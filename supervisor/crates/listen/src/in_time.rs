@@ -1,0 +1,63 @@
+//! Requests whose bodies do not come.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use tokio::time::{Instant, Sleep};
+use tonic::Status;
+
+/// How long a request's body may take. The largest has a mebibyte or so, and comes over a unix socket. What comes piece by piece
+/// may take this long for each piece.
+pub const BODY_WAIT: Duration = Duration::from_secs(30);
+
+/// A request's body that has to be there by [`BODY_WAIT`]; one that comes piece by piece, each piece of it. Otherwise it fails with
+/// DEADLINE_EXCEEDED.
+#[derive(Debug)]
+pub struct InTime<B> {
+    body: B,
+    /// The end of its time, once it was waited for. A small request comes with its headers, and needs no timer.
+    late: Option<Pin<Box<Sleep>>>,
+    piecewise: bool,
+}
+
+impl<B> InTime<B> {
+    /// The wait begins with the first poll that finds nothing.
+    #[must_use]
+    pub fn new(body: B, piecewise: bool) -> Self {
+        Self { body, late: None, piecewise }
+    }
+}
+
+impl<B: HttpBody<Error = Status> + Unpin> HttpBody for InTime<B> {
+    type Data = B::Data;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, Status>>> {
+        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(cx) {
+            if self.piecewise
+                && let Some(late) = &mut self.late
+            {
+                late.as_mut().reset(Instant::now() + BODY_WAIT);
+            }
+            return Poll::Ready(frame);
+        }
+        let late = self.late.get_or_insert_with(|| Box::pin(tokio::time::sleep(BODY_WAIT)));
+        late.as_mut().poll(cx).map(|()| {
+            let text = format!("the request was not sent whole within {} s", BODY_WAIT.as_secs());
+            Some(Err(Status::deadline_exceeded(text)))
+        })
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,74 @@
+//! How much of something there may be at once, in all and for each user.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Counts connections, or requests, whole and by uid.
+#[derive(Debug)]
+pub struct Places {
+    most: usize,
+    most_per_uid: usize,
+    by_uid: Mutex<HashMap<u32, usize>>,
+}
+
+/// One place; free again when dropped.
+#[derive(Debug)]
+pub struct Place {
+    places: Arc<Places>,
+    uid: u32,
+}
+
+impl Places {
+    /// So many, and so many of one uid.
+    #[must_use]
+    pub fn new(most: usize, most_per_uid: usize) -> Arc<Self> {
+        Arc::new(Self { most, most_per_uid, by_uid: Mutex::default() })
+    }
+
+    /// The most there are, in all and for one uid.
+    #[must_use]
+    pub fn most(&self) -> (usize, usize) {
+        (self.most, self.most_per_uid)
+    }
+
+    /// Takes a place; `None` if there is none left, in all or for this uid.
+    pub fn take(self: &Arc<Self>, uid: u32) -> Option<Place> {
+        let mut by_uid = self.by_uid.lock().unwrap_or_else(PoisonError::into_inner);
+        let all: usize = by_uid.values().sum();
+        let own = by_uid.get(&uid).copied().unwrap_or(0);
+        if all >= self.most || own >= self.most_per_uid {
+            return None;
+        }
+        by_uid.insert(uid, own + 1);
+        Some(Place { places: Arc::clone(self), uid })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut by_uid = self.places.by_uid.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = by_uid.get_mut(&self.uid) {
+            *own -= 1;
+            if *own == 0 {
+                by_uid.remove(&self.uid);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_uid_cannot_take_all_places() {
+        let places = Places::new(5, 3);
+        let held: Vec<Place> = std::iter::from_fn(|| places.take(1000)).collect();
+        assert_eq!(held.len(), 3);
+        let others: Vec<Place> = std::iter::from_fn(|| places.take(0)).collect();
+        assert_eq!(others.len(), 2);
+        drop(held);
+        assert!(places.take(1000).is_some());
+        assert_eq!(places.by_uid.lock().unwrap().get(&1000), None, "a free place is forgotten");
+    }
+}
