@@ -42,7 +42,8 @@ pub use error::{Error, Resource, Source};
 pub use id::{Key, MemoryId, PluginId, SessionId};
 pub use key_values::{Entry, KeySize, KeyValues, Namespace, Quota, Swap, Usage};
 pub use memory::{
-    Forget, Memory, MemoryQuery, NewMemory, Recalled, Remembered, Step, StoredMemory, WORKFLOW_TAG, Workflow,
+    Forget, Memory, MemoryQuery, NewMemory, OWNER_TAG, Recalled, Remembered, Step, StoredMemory,
+    WORKFLOW_TAG, Workflow,
 };
 pub use open::{Engine, Holder, Open, OpenError};
 pub use page::{Page, PageRequest, PageToken};

@@ -15,16 +15,18 @@ use crate::page::{Page, PageRequest};
 use crate::time::Timestamp;
 
 pub use query::{Forget, MemoryQuery, Recalled};
-pub(crate) use query::{by_similarity, check_query, check_recall};
+pub(crate) use query::{by_shared_words, by_similarity, check_query, check_recall};
 pub use workflow::{Remembered, Step, Workflow};
 
 /// The tag of workflows, and of nothing else.
 pub const WORKFLOW_TAG: &str = "workflow";
+/// What the tag begins with that says whose a memory is: `sender:ada`. One without such a tag is everybody's.
+pub const OWNER_TAG: &str = "sender:";
 
 /// The memories.
 #[async_trait]
 pub trait Memory: Send + Sync {
-    /// Keeps a memory. A workflow that is known already, with this trigger and these steps, is counted instead.
+    /// Keeps a memory. A workflow that is known already, with this trigger, these steps and these owners, is counted instead.
     ///
     /// # Errors
     /// [`Error::Invalid`].
@@ -42,11 +44,24 @@ pub trait Memory: Send + Sync {
     /// [`Error::Invalid`] for a text without words.
     async fn search(&self, query: &MemoryQuery, page: &PageRequest) -> Result<Page<StoredMemory>, Error>;
 
-    /// The workflows whose trigger and steps are similar to a request, most similar first.
+    /// The workflows whose trigger and steps are similar to a request, most similar first. With an `owner`, which is a whole tag that
+    /// begins with [`OWNER_TAG`], those of that owner and everybody's alone: others' take no room from them.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a request that is too long.
-    async fn recall(&self, request: &str, limit: usize) -> Result<Vec<Recalled>, Error>;
+    async fn recall(&self, request: &str, owner: Option<&str>, limit: usize) -> Result<Vec<Recalled>, Error>;
+
+    /// The memories that are no workflows and share words with a text, those that share most first. A word is shared by its other
+    /// forms too, but a few letters that happen to be the same are not enough. `owner` is as in [`recall`](Self::recall).
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a text that is too long.
+    async fn related(
+        &self,
+        text: &str,
+        owner: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<StoredMemory>, Error>;
 
     /// Forgets; says how many memories.
     ///
@@ -141,6 +156,21 @@ impl StoredMemory {
             return Err(Error::invalid("a memory's count", "is too large"));
         }
         self.workflow.as_ref().map_or(Ok(()), Workflow::check)
+    }
+
+    /// The tags that say whose it is; none: everybody's.
+    pub fn owners(&self) -> impl Iterator<Item = &str> {
+        self.tags.iter().map(String::as_str).filter(|tag| tag.starts_with(OWNER_TAG))
+    }
+
+    /// That of its workflow, if it is one, of its owners.
+    pub(crate) fn fingerprint(&self) -> Option<[u8; 32]> {
+        self.workflow.as_ref().map(|workflow| workflow.fingerprint(self.owners()))
+    }
+
+    /// The fingerprint that earlier versions gave its workflow, whoever's it was, and that is everybody's now.
+    pub(crate) fn ownerless_fingerprint(&self) -> Option<[u8; 32]> {
+        self.workflow.as_ref().map(|workflow| workflow.fingerprint(std::iter::empty()))
     }
 
     /// How much room it takes.

@@ -6,7 +6,7 @@ use super::StoredMemory;
 use crate::error::Error;
 use crate::id::MemoryId;
 use crate::limits::{MAX_QUERY_BYTES, MAX_RECALLED, MAX_TAGS, count, name, size};
-use crate::search::Features;
+use crate::search::{Features, stems, words};
 use crate::time::Timestamp;
 
 /// A workflow that shares less than this with a request is not recalled: it would only distract the model. Requests
@@ -77,6 +77,41 @@ pub(crate) fn by_similarity(request: &str, candidates: Vec<StoredMemory>, limit:
     });
     recalled.truncate(limit.min(MAX_RECALLED));
     recalled
+}
+
+/// The same for memories that share words with a text. Both engines propose what has a beginning of one of its words.
+pub(crate) fn by_shared_words(text: &str, candidates: Vec<StoredMemory>, limit: usize) -> Vec<StoredMemory> {
+    /// A word that is the beginning of the other one: `tea` and `teas`. Pairs of characters are whole words.
+    const WHOLE: usize = 3;
+    /// A beginning of four letters that is the same: `analysis` and `analyze`, but `contract` and `control`, too.
+    const BEGINNING: usize = 1;
+    /// One word, or two beginnings.
+    const ENOUGH: usize = 2;
+
+    let wanted: Vec<(String, Vec<String>)> = {
+        let all = words(text);
+        let of = |stem: &String| all.iter().filter(|word| word.starts_with(stem.as_str())).cloned().collect();
+        stems(text).into_iter().map(|stem| (stem.clone(), of(&stem))).collect()
+    };
+    let mut found: Vec<(usize, StoredMemory)> = candidates
+        .into_iter()
+        .filter_map(|memory| {
+            let has: BTreeSet<String> = words(&memory.searched()).into_iter().collect();
+            let each = wanted.iter().map(|(stem, whole)| {
+                let near = || has.range(stem.clone()..).take_while(|word| word.starts_with(stem.as_str()));
+                let same = |one: &String, other: &String| one.starts_with(other) || other.starts_with(one);
+                match near().next() {
+                    None => 0,
+                    Some(_) if near().any(|word| whole.iter().any(|wanted| same(word, wanted))) => WHOLE,
+                    Some(_) => BEGINNING,
+                }
+            });
+            let shared = each.sum();
+            (shared >= ENOUGH).then_some((shared, memory))
+        })
+        .collect();
+    found.sort_by(|(a, one), (b, other)| b.cmp(a).then_with(|| other.id.cmp(&one.id)));
+    found.into_iter().map(|(_, memory)| memory).take(limit.min(MAX_RECALLED)).collect()
 }
 
 impl Forget {

@@ -72,9 +72,11 @@ impl Workflow {
         Ok(())
     }
 
-    /// The same trigger and steps have the same one. Capitals, accents and spaces of the trigger do not count, nor do
-    /// gaps between the orders of the steps.
-    pub(crate) fn fingerprint(&self) -> [u8; 32] {
+    /// The same trigger and steps of the same owners have the same one. Capitals, accents and spaces of the trigger do not count,
+    /// nor do gaps between the orders of the steps.
+    ///
+    /// Without an owner it is what earlier versions gave every workflow, whoever's it was.
+    pub(crate) fn fingerprint<'a>(&self, owners: impl Iterator<Item = &'a str>) -> [u8; 32] {
         let mut digest = Sha256::new();
         for word in fold(&self.trigger).split_whitespace() {
             digest.update(word.as_bytes());
@@ -86,6 +88,10 @@ impl Workflow {
             digest.update(step.plugin.as_bytes());
             digest.update([2]);
             digest.update(step.action.as_bytes());
+        }
+        for owner in owners {
+            digest.update([3]);
+            digest.update(owner.as_bytes());
         }
         digest.finalize().into()
     }

@@ -9,8 +9,8 @@ use crate::error::Error;
 use crate::id::MemoryId;
 use crate::limits::MAX_RECALL_CANDIDATES;
 use crate::memory::{
-    Forget, Memory, MemoryQuery, NewMemory, Recalled, Remembered, StoredMemory, Workflow, by_similarity,
-    check_query, check_recall,
+    Forget, Memory, MemoryQuery, NewMemory, OWNER_TAG, Recalled, Remembered, StoredMemory, by_shared_words,
+    by_similarity, check_query, check_recall,
 };
 use crate::page::{Filling, Page, PageRequest};
 use crate::search::{Query, stems};
@@ -23,6 +23,14 @@ macro_rules! columns {
     };
 }
 
+/// What a recall filters by owner, who is the third parameter.
+macro_rules! owned {
+    () => {
+        " AND ($3::text IS NULL OR tags @> ARRAY[$3::text]
+            OR NOT EXISTS (SELECT 1 FROM unnest(tags) tag WHERE starts_with(tag, $4::text)))"
+    };
+}
+
 #[async_trait]
 impl Memory for PostgresStore {
     async fn remember(&self, new: NewMemory) -> Result<Remembered, Error> {
@@ -32,6 +40,7 @@ impl Memory for PostgresStore {
             let transaction = client.transaction().await?;
             let again = "ON CONFLICT (fingerprint) DO UPDATE SET count = memories.count + 1,
                 last_used = excluded.last_used, workflow = excluded.workflow";
+            own_fingerprint(&transaction, &memory).await?;
             let rows = insert(&transaction, &memory, again).await?;
             let row = rows.ok_or_else(|| Error::unreadable("memory", "it is gone"))?;
             self.commit(transaction, 1).await?;
@@ -77,7 +86,7 @@ impl Memory for PostgresStore {
         self.seen(found.await)
     }
 
-    async fn recall(&self, request: &str, limit: usize) -> Result<Vec<Recalled>, Error> {
+    async fn recall(&self, request: &str, owner: Option<&str>, limit: usize) -> Result<Vec<Recalled>, Error> {
         check_recall(request)?;
         let stems = stems(request);
         if stems.is_empty() {
@@ -88,15 +97,44 @@ impl Memory for PostgresStore {
             let sql = concat!(
                 "SELECT ",
                 columns!(),
-                " FROM talon.memories WHERE words @@ $1::text::tsquery AND workflow IS NOT NULL
-                ORDER BY ts_rank(words, $1::text::tsquery, 1) DESC LIMIT $2"
+                " FROM talon.memories WHERE words @@ $1::text::tsquery AND workflow IS NOT NULL",
+                owned!(),
+                " ORDER BY ts_rank(words, $1::text::tsquery, 1) DESC LIMIT $2"
             );
             let sql = client.prepare_cached(sql).await?;
             let candidates = i64::from(MAX_RECALL_CANDIDATES);
-            let rows = client.query(&sql, &[&words::any(&stems), &candidates]).await?;
+            let rows = client.query(&sql, &[&words::any(&stems), &candidates, &owner, &OWNER_TAG]).await?;
             rows.iter().map(memory).collect::<Result<Vec<_>, _>>()
         };
         Ok(by_similarity(request, self.seen(found.await)?, limit))
+    }
+
+    async fn related(
+        &self,
+        text: &str,
+        owner: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<StoredMemory>, Error> {
+        check_recall(text)?;
+        let stems = stems(text);
+        if stems.is_empty() {
+            return Ok(Vec::new());
+        }
+        let client = self.client().await?;
+        let found = async {
+            let sql = concat!(
+                "SELECT ",
+                columns!(),
+                " FROM talon.memories WHERE words @@ $1::text::tsquery AND workflow IS NULL",
+                owned!(),
+                " ORDER BY ts_rank(words, $1::text::tsquery, 1) DESC LIMIT $2"
+            );
+            let sql = client.prepare_cached(sql).await?;
+            let candidates = i64::from(MAX_RECALL_CANDIDATES);
+            let rows = client.query(&sql, &[&words::any(&stems), &candidates, &owner, &OWNER_TAG]).await?;
+            rows.iter().map(memory).collect::<Result<Vec<_>, _>>()
+        };
+        Ok(by_shared_words(text, self.seen(found.await)?, limit))
     }
 
     async fn forget(&self, what: &Forget) -> Result<u64, Error> {
@@ -129,6 +167,7 @@ impl Memory for PostgresStore {
         let mut client = self.client().await?;
         let imported = async {
             let transaction = client.transaction().await?;
+            own_fingerprint(&transaction, &memory).await?;
             let new = insert(&transaction, &memory, "ON CONFLICT DO NOTHING").await?.is_some();
             self.commit(transaction, 1).await?;
             Ok(new)
@@ -166,6 +205,23 @@ impl PostgresStore {
     }
 }
 
+/// A workflow of these steps that an earlier version kept for somebody has the fingerprint that is everybody's now: it gets its own.
+async fn own_fingerprint(db: &impl GenericClient, memory: &StoredMemory) -> Result<(), Error> {
+    let Some(ownerless) = memory.ownerless_fingerprint() else { return Ok(()) };
+    let sql = concat!("SELECT ", columns!(), " FROM talon.memories WHERE fingerprint = $1");
+    let sql = db.prepare_cached(sql).await?;
+    let found = db.query_opt(&sql, &[&ownerless.as_slice()]).await?;
+    let Some(known) = found.map(|row| self::memory(&row)).transpose()? else { return Ok(()) };
+    if known.owners().next().is_some() {
+        // Somebody else may be about the same.
+        let sql = "UPDATE talon.memories SET fingerprint = $2 WHERE id = $1 AND fingerprint = $3";
+        let own = known.fingerprint();
+        let own = own.as_ref().map(<[u8; 32]>::as_slice);
+        db.execute(sql, &[&known.id.to_string(), &own, &ownerless.as_slice()]).await?;
+    }
+    Ok(())
+}
+
 /// The row that is there afterwards, none if a conflict left it as it was.
 async fn insert(
     db: &impl GenericClient,
@@ -196,7 +252,7 @@ async fn insert(
                 &memory.content.as_bytes(),
                 &memory.source,
                 &workflow,
-                &memory.workflow.as_ref().map(Workflow::fingerprint).as_ref().map(<[u8; 32]>::as_slice),
+                &memory.fingerprint().as_ref().map(<[u8; 32]>::as_slice),
                 &signed(memory.count),
                 &memory.created_at.as_millis(),
                 &memory.last_used.as_millis(),

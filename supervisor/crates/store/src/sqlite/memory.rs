@@ -10,8 +10,8 @@ use crate::error::Error;
 use crate::id::MemoryId;
 use crate::limits::MAX_RECALL_CANDIDATES;
 use crate::memory::{
-    Forget, Memory, MemoryQuery, NewMemory, Recalled, Remembered, StoredMemory, Workflow, by_similarity,
-    check_query, check_recall,
+    Forget, Memory, MemoryQuery, NewMemory, OWNER_TAG, Recalled, Remembered, StoredMemory, by_shared_words,
+    by_similarity, check_query, check_recall,
 };
 use crate::page::{Filling, Page, PageRequest};
 use crate::search::{Query, stems};
@@ -29,6 +29,14 @@ macro_rules! filter {
     () => {
         "(?2 IS NULL OR m.source = ?2) AND (?3 = 0 OR ?3 = (
             SELECT count(*) FROM memory_tags t WHERE t.memory = m.id AND t.tag IN (SELECT value FROM json_each(?4))))"
+    };
+}
+
+/// What a recall filters by owner, who is the third parameter.
+macro_rules! owned {
+    () => {
+        " AND (?3 IS NULL OR EXISTS (SELECT 1 FROM memory_tags t WHERE t.memory = m.id AND t.tag = ?3)
+            OR NOT EXISTS (SELECT 1 FROM memory_tags t WHERE t.memory = m.id AND substr(t.tag, 1, length(?4)) = ?4))"
     };
 }
 
@@ -88,21 +96,51 @@ impl Memory for SqliteStore {
         .await
     }
 
-    async fn recall(&self, request: &str, limit: usize) -> Result<Vec<Recalled>, Error> {
+    async fn recall(&self, request: &str, owner: Option<&str>, limit: usize) -> Result<Vec<Recalled>, Error> {
         check_recall(request)?;
         let stems = stems(request);
         if stems.is_empty() {
             return Ok(Vec::new());
         }
-        let request = request.to_owned();
+        let (request, owner) = (request.to_owned(), owner.map(ToOwned::to_owned));
         self.read(move |db| {
             let sql = concat!(
                 columns!(),
                 " FROM memory_words w JOIN memories m ON m.id = w.rowid
-                WHERE w.words MATCH ?1 AND m.workflow IS NOT NULL ORDER BY bm25(memory_words) LIMIT ?2"
+                WHERE w.words MATCH ?1 AND m.workflow IS NOT NULL",
+                owned!(),
+                " ORDER BY bm25(memory_words) LIMIT ?2"
             );
-            let candidates = select(db, sql, params![words::any(&stems), MAX_RECALL_CANDIDATES])?;
+            let candidates =
+                select(db, sql, params![words::any(&stems), MAX_RECALL_CANDIDATES, owner, OWNER_TAG])?;
             Ok(by_similarity(&request, candidates, limit))
+        })
+        .await
+    }
+
+    async fn related(
+        &self,
+        text: &str,
+        owner: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<StoredMemory>, Error> {
+        check_recall(text)?;
+        let stems = stems(text);
+        if stems.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (text, owner) = (text.to_owned(), owner.map(ToOwned::to_owned));
+        self.read(move |db| {
+            let sql = concat!(
+                columns!(),
+                " FROM memory_words w JOIN memories m ON m.id = w.rowid
+                WHERE w.words MATCH ?1 AND m.workflow IS NULL",
+                owned!(),
+                " ORDER BY bm25(memory_words) LIMIT ?2"
+            );
+            let candidates =
+                select(db, sql, params![words::any(&stems), MAX_RECALL_CANDIDATES, owner, OWNER_TAG])?;
+            Ok(by_shared_words(&text, candidates, limit))
         })
         .await
     }
@@ -171,10 +209,22 @@ fn newest(
 }
 
 fn same_workflow(db: &Connection, memory: &StoredMemory) -> Result<Option<MemoryId>, Error> {
-    let Some(workflow) = &memory.workflow else { return Ok(None) };
+    let Some(fingerprint) = memory.fingerprint() else { return Ok(None) };
+    own_fingerprint(db, memory)?;
     let mut found = db.prepare_cached("SELECT ulid FROM memories WHERE fingerprint = ?1")?;
-    let id: Option<String> = found.query_row([workflow.fingerprint()], |row| row.get(0)).optional()?;
+    let id: Option<String> = found.query_row([fingerprint], |row| row.get(0)).optional()?;
     id.map(|id| MemoryId::new(&id).map_err(|error| Error::unreadable("memory's id", error))).transpose()
+}
+
+/// A workflow of these steps that an earlier version kept for somebody has the fingerprint that is everybody's now: it gets its own.
+fn own_fingerprint(db: &Connection, memory: &StoredMemory) -> Result<(), Error> {
+    let sql = concat!(columns!(), " FROM memories m WHERE fingerprint = ?1");
+    let Some(known) = select(db, sql, [memory.ownerless_fingerprint()])?.pop() else { return Ok(()) };
+    if known.owners().next().is_some() {
+        db.prepare_cached("UPDATE memories SET fingerprint = ?2 WHERE ulid = ?1")?
+            .execute(params![known.id.to_string(), known.fingerprint()])?;
+    }
+    Ok(())
 }
 
 fn insert(db: &Connection, memory: &StoredMemory, words: &str) -> Result<(), Error> {
@@ -187,7 +237,7 @@ fn insert(db: &Connection, memory: &StoredMemory, words: &str) -> Result<(), Err
         memory.content,
         memory.source,
         memory.workflow.as_ref().map(json),
-        memory.workflow.as_ref().map(Workflow::fingerprint),
+        memory.fingerprint(),
         memory.count,
         memory.created_at.as_millis(),
         memory.last_used.as_millis(),

@@ -18,7 +18,10 @@ cases![
     the_best_come_first_and_in_pages,
     the_same_workflow_is_counted,
     a_workflow_is_recalled_by_a_similar_request,
+    the_same_workflow_of_another_is_another,
+    what_is_anothers_takes_no_room,
     facts_are_not_recalled_as_workflows,
+    facts_are_found_by_words_of_a_whole_request,
     memories_are_forgotten_by_id_tag_and_age,
     an_exported_memory_is_imported_elsewhere_once,
     what_no_memory_can_be_is_refused,
@@ -203,7 +206,7 @@ async fn a_workflow_is_recalled_by_a_similar_request(Fixture { store, .. }: Fixt
         ("明日の東京の天気", 2),
         ("mail me the weekly reports", 3),
     ] {
-        let recalled = store.memory().recall(request, 3).await.unwrap();
+        let recalled = store.memory().recall(request, None, 3).await.unwrap();
         assert_eq!(
             recalled.first().map(|first| first.memory.id),
             Some(ids[index]),
@@ -212,15 +215,88 @@ async fn a_workflow_is_recalled_by_a_similar_request(Fixture { store, .. }: Fixt
         assert!(recalled.windows(2).all(|pair| pair[0].similarity >= pair[1].similarity));
     }
     for request in ["", "!!!", "zzz qqq"] {
-        assert!(store.memory().recall(request, 3).await.unwrap().is_empty(), "{request}");
+        assert!(store.memory().recall(request, None, 3).await.unwrap().is_empty(), "{request}");
     }
-    let exact = store.memory().recall("tell the weather in a city", 1).await.unwrap();
+    let exact = store.memory().recall("tell the weather in a city", None, 1).await.unwrap();
     assert!(exact.len() == 1 && exact[0].similarity > 0.99);
+}
+
+fn of(owner: &str, mut new: NewMemory) -> NewMemory {
+    new.tags.insert(format!("sender:{owner}"));
+    new
+}
+
+async fn the_same_workflow_of_another_is_another(Fixture { store, .. }: Fixture) {
+    let failed = |mut new: NewMemory| {
+        new.workflow.as_mut().expect("it is one").outcome = "failure".into();
+        new
+    };
+    let deploy = || workflow("deploy the site", &[("ci", "build"), ("ci", "deploy")]);
+    let ada = keep(&store, of("ada", deploy())).await;
+    let bob = store.memory().remember(failed(of("bob", deploy()))).await.unwrap();
+    let everybodys = store.memory().remember(deploy()).await.unwrap();
+    assert!(bob.new && everybodys.new);
+    let again = keep(&store, of("ada", deploy())).await;
+    assert_eq!((again.id, again.count), (ada.id, 2));
+    let outcome = async |id| store.memory().get(id).await.unwrap().unwrap().workflow.unwrap().outcome;
+    assert_eq!(outcome(ada.id).await, "success");
+    assert_eq!(outcome(bob.memory.id).await, "failure");
+}
+
+async fn what_is_anothers_takes_no_room(Fixture { store, .. }: Fixture) {
+    // More than either a recall returns or an index proposes for it.
+    for number in 0..250 {
+        let step = format!("step{number}");
+        keep(&store, of("bob", workflow("feed the otter", &[("zoo", &step)]))).await;
+        keep(&store, of("bob", fact(&format!("otter {number} eats fish"), &[]))).await;
+    }
+    let mine = keep(&store, of("ada", workflow("feed the otter of the zoo", &[("zoo", "feed")]))).await;
+    let likes = "Ada once had an otter that ate fish and much else besides, which is a long story";
+    keep(&store, of("ada", fact(likes, &[]))).await;
+    let all = "the otter at the river is everybody's, and that too is said in a few more words than others";
+    keep(&store, fact(all, &[])).await;
+    let recalled = store.memory().recall("feed the otter", Some("sender:ada"), 20).await.unwrap();
+    assert_eq!(recalled.iter().map(|one| one.memory.id).collect::<Vec<_>>(), [mine.id]);
+    let related = store.memory().related("otter eats fish", Some("sender:ada"), 20).await.unwrap();
+    let mut contents: Vec<&str> = related.iter().map(|memory| memory.content.as_str()).collect();
+    contents.sort_unstable();
+    assert_eq!(contents, [likes, all]);
+    assert_eq!(store.memory().recall("feed the otter", None, 20).await.unwrap().len(), 20);
 }
 
 async fn facts_are_not_recalled_as_workflows(Fixture { store, .. }: Fixture) {
     keep(&store, fact("analyze code, create issue", &["fact"])).await;
-    assert!(store.memory().recall("analyze code, create issue", 3).await.unwrap().is_empty());
+    assert!(store.memory().recall("analyze code, create issue", None, 3).await.unwrap().is_empty());
+}
+
+async fn facts_are_found_by_words_of_a_whole_request(Fixture { store, .. }: Fixture) {
+    for content in [
+        "Ada likes her teas black",
+        "the staging server is called otter",
+        "contracts are signed in ink",
+        "東京の天気は晴れ",
+        "Größe: 42",
+    ] {
+        keep(&store, fact(content, &[])).await;
+    }
+    keep(&store, workflow("deploy to the staging server", &[("ci", "deploy"), ("mail", "send")])).await;
+    for (text, wanted) in [
+        ("please make some tea for Ada", vec!["Ada likes her teas black"]),
+        ("deploy it to staging, then look at the server's log", vec!["the staging server is called otter"]),
+        ("what is in control?", vec![]),
+        ("明日の東京は？", vec!["東京の天気は晴れ"]),
+        ("welche grosse", vec!["Größe: 42"]),
+        ("", vec![]),
+        ("zzz", vec![]),
+        ("staging tea", vec!["the staging server is called otter", "Ada likes her teas black"]),
+    ] {
+        let related = store.memory().related(text, None, 3).await.unwrap();
+        let contents: Vec<&str> = related.iter().map(|memory| memory.content.as_str()).collect();
+        assert_eq!(contents, wanted, "{text}");
+    }
+    assert_eq!(store.memory().related("staging tea server", None, 1).await.unwrap().len(), 1);
+    let long = "x ".repeat(8 * 1024);
+    assert!(matches!(store.memory().related(&long, None, 3).await, Err(Error::Invalid { .. })));
 }
 
 async fn memories_are_forgotten_by_id_tag_and_age(Fixture { store, .. }: Fixture) {

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use talon_store::{Engine, NewMemory, Open, PageRequest, SessionId, SessionQuery, View};
+use talon_store::{
+    Engine, NewMemory, Open, PageRequest, Remembered, SessionId, SessionQuery, Step, Store, View, Workflow,
+};
 
 use crate::support::{Server, key, namespace, plugin, runtime, scratch};
 
@@ -105,4 +107,57 @@ fn postgres_upgrades_from_every_older_version() {
         server.execute(&format!("test_{version}"), &sql);
         runtime().block_on(works(Open::new(Engine::Postgres { url }), version));
     }
+}
+
+/// A workflow of somebody's, or everybody's.
+async fn recorded(store: &Store, owner: &str) -> Remembered {
+    let steps = vec![Step::new("ci", "build", 1), Step::new("ci", "deploy", 2)];
+    let workflow = Workflow { trigger: "deploy the site".into(), steps, outcome: "success".into() };
+    let mut new = NewMemory::workflow(workflow, "test");
+    new.tags.extend((!owner.is_empty()).then(|| format!("sender:{owner}")));
+    store.memory().remember(new).await.unwrap()
+}
+
+/// In earlier versions a workflow's fingerprint was the same whoever's it was: `give` makes the one that is there Ada's, and leaves it
+/// that fingerprint.
+fn old_fingerprint(open: &Open, give: impl FnOnce()) {
+    let of_old = runtime().block_on(async {
+        let store = open.clone().open().await.unwrap();
+        let kept = recorded(&store, "").await.memory.id;
+        store.close().await;
+        kept
+    });
+    give();
+    runtime().block_on(async {
+        let store = open.clone().open().await.unwrap();
+        assert!(recorded(&store, "bob").await.new);
+        let again = recorded(&store, "ada").await;
+        assert_eq!((again.new, again.memory.id, again.memory.count), (false, of_old, 2));
+        assert!(recorded(&store, "").await.new);
+        for owner in ["", "ada", "bob"] {
+            assert!(!recorded(&store, owner).await.new, "{owner}");
+        }
+        store.close().await;
+    });
+}
+
+#[test]
+fn sqlite_workflows_without_an_owners_fingerprint_go_on() {
+    let (_directory, path) = scratch();
+    old_fingerprint(&Open::new(Engine::Sqlite { path: path.clone() }), || {
+        let db = rusqlite::Connection::open(&path).unwrap();
+        db.execute_batch("INSERT INTO memory_tags (tag, memory) SELECT 'sender:ada', id FROM memories")
+            .unwrap();
+    });
+}
+
+#[test]
+fn postgres_workflows_without_an_owners_fingerprint_go_on() {
+    let Some(server) = Server::start("postgres_workflows_without_an_owners_fingerprint_go_on") else {
+        return;
+    };
+    let url = server.database();
+    old_fingerprint(&Open::new(Engine::Postgres { url }), || {
+        server.execute("test_0", "UPDATE talon.memories SET tags = array_append(tags, 'sender:ada')");
+    });
 }
