@@ -90,6 +90,12 @@ pub struct Call {
     /// The caller's session, if it named one.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub session: String,
+    /// For whom the agent called; empty for a call of anybody else, who is in `who`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub sender: String,
+    /// For which of its sub-agents; empty if for none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub subagent: String,
     /// The id it has in logs and events; what its caller chose stands before the last dot.
     pub call_id: String,
     /// The plugin that was asked for, whether there is such a one or not.
@@ -214,6 +220,8 @@ impl Body {
     pub fn call(mut call: Call) -> Self {
         for text in [
             &mut call.session,
+            &mut call.sender,
+            &mut call.subagent,
             &mut call.call_id,
             &mut call.plugin,
             &mut call.action,

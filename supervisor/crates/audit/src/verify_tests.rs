@@ -413,6 +413,8 @@ proptest! {
         let body = Body::call(crate::record::Call {
             who,
             session: long.clone(),
+            sender: long.clone(),
+            subagent: long.clone(),
             call_id: long.clone(),
             plugin: long.clone(),
             action: long.clone(),

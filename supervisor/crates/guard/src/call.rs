@@ -41,6 +41,10 @@ pub trait Grant: Send + Sync {
     fn covers(&self, plugin: &str, action: &str) -> bool;
     /// Whether any action of this plugin may be.
     fn covers_some(&self, plugin: &str) -> bool;
+    /// What to do about it if an action is not covered: the end of the refusal.
+    fn what_to_do(&self, _plugin: &str, _action: &str) -> &'static str {
+        "ask the operator to add it to `allow` of your entry under host.peers"
+    }
 }
 
 /// Hears how far a call has come. Texts that reach it are sanitized.

@@ -40,7 +40,7 @@ pub(crate) struct Live {
     /// Whether anybody reads what the process tells of its calls; nothing is kept for it otherwise.
     heard: AtomicBool,
     /// Where calls go whose deadline passed; `None` lets go of them at once.
-    overdue: Option<mpsc::Sender<Overdue>>,
+    overdue: Option<mpsc::Sender<Box<Overdue>>>,
 }
 
 struct Calls {
@@ -62,7 +62,7 @@ impl Live {
         client: Arc<dyn Wire>,
         of: (PluginName, u32),
         generation: u64,
-        overdue: Option<mpsc::Sender<Overdue>>,
+        overdue: Option<mpsc::Sender<Box<Overdue>>>,
     ) -> Self {
         Self {
             client,

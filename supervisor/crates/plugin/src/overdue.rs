@@ -37,7 +37,7 @@ pub(crate) struct Watched<'a> {
 
 #[derive(Clone, Copy)]
 struct Driver<'a> {
-    to: &'a mpsc::Sender<Overdue>,
+    to: &'a mpsc::Sender<Box<Overdue>>,
     generation: u64,
     deadline: Instant,
     since: Instant,
@@ -51,7 +51,7 @@ impl<'a> Watched<'a> {
     /// To whom it goes at its deadline, and since when it counts then.
     pub(crate) fn hand_over(
         &mut self,
-        to: &'a mpsc::Sender<Overdue>,
+        to: &'a mpsc::Sender<Box<Overdue>>,
         generation: u64,
         deadline: Instant,
         since: Instant,
@@ -72,13 +72,14 @@ impl Drop for Watched<'_> {
         if Instant::now() < driver.deadline {
             return;
         }
-        let overdue = Overdue {
+        // A channel holds room for 32 of its items from the beginning, in every plugin, and nearly never has one.
+        let overdue = Box::new(Overdue {
             generation: driver.generation,
             call_id: self.message.id.clone(),
             action: self.message.action.clone(),
             since: driver.since,
             rest,
-        };
+        });
         // One for which there is no room is dropped, and reset by that.
         let _ = driver.to.try_send(overdue);
     }

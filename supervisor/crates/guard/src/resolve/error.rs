@@ -47,16 +47,14 @@ pub enum ResolveError {
         others: Others,
     },
     /// The caller is not granted the action. Whether there is such a one is not told.
-    #[error(
-        "action {} of plugin {} is not granted to you: ask the operator to add it to `allow` of your entry under \
-         host.peers",
-        Quoted(.action), Quoted(.plugin)
-    )]
+    #[error("action {} of plugin {} is not granted to you: {what_to_do}", Quoted(.action), Quoted(.plugin))]
     NotGranted {
         /// The plugin that was called.
         plugin: String,
         /// The action.
         action: String,
+        /// What to do about it.
+        what_to_do: &'static str,
     },
     /// The action is not what was approved.
     #[error(
@@ -122,7 +120,9 @@ impl ResolveError {
     }
 
     pub(super) fn not_granted(call: &Call) -> Self {
-        Self::NotGranted { plugin: call.plugin.to_string(), action: call.action.clone() }
+        let granted = call.granted.as_ref();
+        let what_to_do = granted.map_or("", |granted| granted.what_to_do(&call.plugin, &call.action));
+        Self::NotGranted { plugin: call.plugin.to_string(), action: call.action.clone(), what_to_do }
     }
 
     pub(super) fn changed(call: &Call) -> Self {

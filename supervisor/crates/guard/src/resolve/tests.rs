@@ -278,6 +278,29 @@ async fn what_is_not_granted_is_refused_whether_there_is_such_a_thing_or_not() {
     }
 }
 
+/// Grants nothing, and knows who could.
+struct Narrow;
+
+impl crate::Grant for Narrow {
+    fn covers(&self, _: &str, _: &str) -> bool {
+        false
+    }
+    fn covers_some(&self, _: &str) -> bool {
+        false
+    }
+    fn what_to_do(&self, _: &str, _: &str) -> &'static str {
+        "ask Alice"
+    }
+}
+
+#[tokio::test]
+async fn who_narrows_says_what_to_do_about_it() {
+    let call =
+        Call { granted: Some(crate::Handed::new(Arc::new(Narrow))), ..call("code-search", "search", &[]) };
+    let said = "action \"search\" of plugin \"code-search\" is not granted to you: ask Alice";
+    assert_refused(call, reason::NOT_GRANTED, said).await;
+}
+
 #[tokio::test]
 async fn names_that_are_not_granted_are_not_suggested() {
     assert_refused(

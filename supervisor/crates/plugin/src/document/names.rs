@@ -46,7 +46,7 @@ fn same_name_elsewhere(root: &Shape, name: &str) -> Option<KeyPath> {
 #[must_use]
 pub fn unknown_key(root: &Shape, shape: &Shape, path: &KeyPath, key: &str) -> (String, Option<String>) {
     let fields: &[Field] = match &shape.kind {
-        Kind::Object(fields) => fields,
+        Kind::Object(fields) | Kind::OneOf(fields) => fields,
         _ => &[],
     };
     let near = nearest(key, fields.iter().map(|field| field.name.as_str()));
@@ -82,6 +82,17 @@ pub fn check_key(kind: KeyKind, key: &str) -> Result<(), (String, Option<String>
             }
             let message =
                 "is not the name of an action: use 1 to 64 characters of a-z, A-Z, 0-9, '_' and '-'";
+            Err((message.to_owned(), None))
+        }
+        KeyKind::Provider => {
+            /// It stands in every message and metric.
+            const MAX_PROVIDER_LEN: usize = 64;
+            let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
+            if !key.is_empty() && key.len() <= MAX_PROVIDER_LEN && key.bytes().all(plain) {
+                return Ok(());
+            }
+            let message =
+                "is not the name of a provider: use 1 to 64 characters of a-z, A-Z, 0-9, '-', '_' and '.'";
             Err((message.to_owned(), None))
         }
         KeyKind::Credential | KeyKind::Free if key.is_empty() => Err(("an empty name".to_owned(), None)),

@@ -6,7 +6,10 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
-use crate::units::{BYTES_FORMAT, DURATION_FORMAT, UID_RANGE_FORMAT};
+use crate::units::{BYTES_FORMAT, DURATION_FORMAT, Duration, UID_RANGE_FORMAT};
+
+/// The schema format of an amount of dollars.
+const DOLLARS_FORMAT: &str = "dollars";
 
 /// What a value must look like.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,8 +34,22 @@ pub enum Kind {
     },
     /// Any number of values of one shape.
     List(Box<Shape>),
+    /// Exactly one of some keys.
+    OneOf(Vec<Field>),
     /// A length of time with its unit.
     Duration,
+    /// One that is more than none, and at most this long.
+    Span {
+        /// The longest.
+        longest: Duration,
+    },
+    /// An amount of dollars, as a decimal number.
+    Dollars {
+        /// Decimals at most.
+        decimals: usize,
+        /// Dollars at most.
+        most: u64,
+    },
     /// A number of bytes.
     Bytes,
     /// An inclusive range of uids.
@@ -65,6 +82,8 @@ pub enum Kind {
 pub enum KeyKind {
     /// A plugin.
     Plugin,
+    /// A provider of models.
+    Provider,
     /// One of a plugin's actions.
     Action,
     /// A credential, by the name that the plugin knows.
@@ -167,11 +186,23 @@ fn kind(schema: &Value, types: &[&str]) -> Kind {
     if let Some(choices) = choices(schema) {
         return Kind::Choice(choices);
     }
+    if let Some(keys) = one_of(schema) {
+        return Kind::OneOf(keys);
+    }
     if schema.get("x-secret").is_some() {
         return Kind::Secret;
     }
     match schema.get("format").and_then(Value::as_str) {
-        Some(DURATION_FORMAT) => return Kind::Duration,
+        Some(DURATION_FORMAT) => {
+            let longest = schema.get("x-longest-seconds").and_then(Value::as_u64).map(Duration::from_secs);
+            return longest.map_or(Kind::Duration, |longest| Kind::Span { longest });
+        }
+        Some(DOLLARS_FORMAT) => {
+            let number = |key: &str| schema.get(key).and_then(Value::as_u64);
+            let decimals =
+                number("x-decimals").and_then(|decimals| usize::try_from(decimals).ok()).unwrap_or(2);
+            return Kind::Dollars { decimals, most: number("maximum").unwrap_or(u64::MAX) };
+        }
         Some(BYTES_FORMAT) => return Kind::Bytes,
         Some(UID_RANGE_FORMAT) => return Kind::UidRange,
         Some("path") => return Kind::Path,
@@ -217,6 +248,23 @@ fn choices(schema: &Value) -> Option<Vec<Choice>> {
         .collect()
 }
 
+/// How serde writes an enum whose variants hold something: a map with one key, the variant's.
+fn one_of(schema: &Value) -> Option<Vec<Field>> {
+    let key = |option: &Value| {
+        let properties = option.get("properties")?.as_object()?;
+        let (name, value) = properties.iter().next().filter(|_| properties.len() == 1)?;
+        // What is said of the variant is said of its key.
+        let mut value = value.clone();
+        for said in ["description", "format"] {
+            if let (Some(word), Some(map)) = (option.get(said), value.as_object_mut()) {
+                map.entry(said).or_insert_with(|| word.clone());
+            }
+        }
+        Some(field(name, &value, &[]))
+    };
+    schema.get("oneOf")?.as_array()?.iter().map(key).collect()
+}
+
 fn integer(schema: &Value) -> Kind {
     let bound =
         |name: &str| schema.get(name).and_then(Value::as_number).and_then(serde_json::Number::as_i128);
@@ -243,6 +291,7 @@ fn object(schema: &Value) -> Kind {
     }
     let key = match text(schema, "x-key") {
         "plugin" => KeyKind::Plugin,
+        "provider" => KeyKind::Provider,
         "action" => KeyKind::Action,
         "credential" => KeyKind::Credential,
         _ => KeyKind::Free,
@@ -285,10 +334,16 @@ impl Shape {
             Kind::List(of) => match &of.kind {
                 Kind::Text | Kind::Path | Kind::Secret => "a list of texts".to_owned(),
                 Kind::Integer { .. } => "a list of whole numbers".to_owned(),
-                Kind::Object(_) | Kind::Map { .. } => "a list of maps".to_owned(),
+                Kind::Object(_) | Kind::Map { .. } | Kind::OneOf(_) => "a list of maps".to_owned(),
                 _ => "a list".to_owned(),
             },
+            Kind::OneOf(keys) => {
+                let keys: Vec<&str> = keys.iter().map(|key| key.name.as_str()).collect();
+                format!("a map with one of the keys {}", keys.join(" and "))
+            }
             Kind::Duration => "a duration".to_owned(),
+            Kind::Span { longest } => format!("a duration of at most {longest}"),
+            Kind::Dollars { .. } => "an amount of dollars".to_owned(),
             Kind::Bytes => "a size".to_owned(),
             Kind::UidRange => "a range of uids".to_owned(),
             Kind::Integer { min, max } => match (*min, *max) {
@@ -315,7 +370,7 @@ impl Shape {
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&Field> {
         match &self.kind {
-            Kind::Object(fields) => fields.iter().find(|field| field.name == name),
+            Kind::Object(fields) | Kind::OneOf(fields) => fields.iter().find(|field| field.name == name),
             _ => None,
         }
     }

@@ -50,6 +50,74 @@ fn a_text_that_cannot_be_read_is_one_problem() {
     }
 }
 
+#[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Place {
+    /// A variable.
+    Env(String),
+    /// A path.
+    #[schemars(extend("format" = "path"))]
+    File(String),
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Kinds {
+    #[serde(default)]
+    places: Vec<Place>,
+    #[serde(default)]
+    #[schemars(extend("format" = "dollars", "x-decimals" = 6, "maximum" = 100))]
+    price: Option<String>,
+    #[serde(default)]
+    #[schemars(extend("format" = "duration", "x-longest-seconds" = 60))]
+    wait: Option<String>,
+}
+
+fn kinds(text: &str) -> Result<Kinds, String> {
+    let read = super::read(text, &Shape::of::<Kinds>(), Path::new("x.yaml"));
+    read.map(|(kinds, _)| kinds).map_err(|problems| problems.to_string())
+}
+
+#[test]
+fn one_of_some_keys_is_told_from_none_and_from_several() {
+    let read = kinds("places: [{ env: A }, { file: b }]").unwrap();
+    assert_eq!(read.places, [Place::Env("A".to_owned()), Place::File("b".to_owned())]);
+    for (text, said) in [
+        ("places: [{ env: A, file: b }]", "one of the keys env and file, found 2 of them"),
+        ("places: [{}]", "found 0 of them"),
+        ("places: [{ envy: A }]", "places[0].envy: unknown key (did you mean places[0].env?)"),
+        ("places: [A]", "write its keys below it"),
+        ("places: [[A]]", "found a list"),
+        ("places: [{ env: [A] }]", "places[0].env: expected a text, found a list"),
+    ] {
+        let error = kinds(text).unwrap_err();
+        assert!(error.lines().count() == 1 && error.contains(said), "{text}: {error}");
+    }
+}
+
+#[test]
+fn amounts_of_dollars_keep_every_digit() {
+    for text in ["0.15", "100", "'3'", "0.000001", "100.00"] {
+        let price = kinds(&format!("price: {text}")).unwrap().price;
+        assert_eq!(price.as_deref(), Some(text.trim_matches('\'')));
+    }
+    assert_eq!(kinds("price: null").unwrap().price, None);
+    for text in
+        ["-1", "1e3", "$2", "2 USD", "0.0000001", "100.01", "101", "1,5", ".5", "99999999999999999999999"]
+    {
+        let error = kinds(&format!("price: {text}")).unwrap_err();
+        assert!(error.contains("price: expected an amount of dollars") && error.contains("write"), "{error}");
+    }
+}
+
+#[test]
+fn a_duration_with_an_end_is_neither_nothing_nor_beyond_it() {
+    assert_eq!(kinds("wait: 60s").unwrap().wait.as_deref(), Some("1m"));
+    for (text, said) in [("0s", "more than nothing"), ("61s", "at most 1m"), ("7", "has no unit")] {
+        let error = kinds(&format!("wait: {text}")).unwrap_err();
+        assert!(error.contains(said), "{text}: {error}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 

@@ -48,6 +48,20 @@ impl Reader<'_> {
                 Ok(duration) => Ok(Value::String(duration.to_string())),
                 Err(error) => Err(own_words(error.to_string())),
             },
+            Kind::Span { longest } => match text.parse::<Duration>() {
+                Ok(duration) if duration == Duration::ZERO || duration > *longest => {
+                    let message =
+                        format!("has to be more than nothing and at most {longest}, found {}", found());
+                    Err((message, None))
+                }
+                Ok(duration) => Ok(Value::String(duration.to_string())),
+                Err(error) => Err(own_words(error.to_string())),
+            },
+            Kind::Dollars { decimals, most } => match dollars(text.trim(), *decimals, *most) {
+                // A text, since a number would lose digits on its way.
+                Ok(()) => Ok(Value::String(text.trim().to_owned())),
+                Err(help) => Err((expected(), Some(help))),
+            },
             Kind::Bytes => match text.parse::<ByteSize>() {
                 Ok(size) => Ok(Value::String(size.to_string())),
                 Err(error) => Err(own_words(error.to_string())),
@@ -81,7 +95,7 @@ impl Reader<'_> {
                 Err((expected(), near.map(|word| format!("did you mean \"{word}\"?"))))
             }
             Kind::Any => Ok(Value::String(text.clone())),
-            Kind::Object(_) | Kind::Map { .. } | Kind::List(_) => {
+            Kind::Object(_) | Kind::OneOf(_) | Kind::Map { .. } | Kind::List(_) => {
                 let help = match shape.kind {
                     Kind::List(_) => format!("write [{}]", found()),
                     _ => "write its keys below it, further to the right".to_owned(),
@@ -112,6 +126,24 @@ impl Reader<'_> {
         let system = SYSTEM_PATH.iter().map(|dir| Path::new(dir).join(text)).find(|path| path.is_file());
         system.map_or(here, |path| path.to_string_lossy().into_owned())
     }
+}
+
+/// Whether a text is an amount of dollars, or what to write instead.
+fn dollars(text: &str, decimals: usize, most: u64) -> Result<(), String> {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+    if !digits(whole) || !digits(part) {
+        return Err("write it like 2, 0.15 or 0.0375, without a sign or a unit".to_owned());
+    }
+    let part = part.trim_end_matches('0');
+    if part.len() > decimals {
+        return Err(format!("write at most {decimals} decimals"));
+    }
+    let is_too_much = |whole: u64| whole > most || (whole == most && !part.is_empty());
+    if whole.parse().map_or(true, is_too_much) {
+        return Err(format!("write at most {most}"));
+    }
+    Ok(())
 }
 
 impl Filled {

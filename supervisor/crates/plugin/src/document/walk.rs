@@ -128,6 +128,7 @@ impl<'a> Walk<'a> {
         match (&shape.kind, &node.kind) {
             (Kind::Any, _) => self.anything(node, path),
             (Kind::Object(_), NodeKind::Map(entries)) => Some(self.object(node, entries, shape, path)),
+            (Kind::OneOf(_), NodeKind::Map(entries)) => self.one_of(node, entries, shape, path),
             (Kind::Map { key, value }, NodeKind::Map(entries)) => {
                 Some(self.map(node, entries, *key, value, path))
             }
@@ -137,7 +138,8 @@ impl<'a> Walk<'a> {
                 Some(items.filter_map(|(i, node)| self.value(node, item, &path.index(i))).collect())
             }
             (kind, NodeKind::Scalar { .. }) => {
-                let collection = matches!(kind, Kind::Object(_) | Kind::Map { .. } | Kind::List(_));
+                let collection =
+                    matches!(kind, Kind::Object(_) | Kind::OneOf(_) | Kind::Map { .. } | Kind::List(_));
                 let filled = self.filled(node, path)?;
                 if filled.plain && scalar::is_null(&filled.text) {
                     // A section whose keys are all commented out.
@@ -191,6 +193,22 @@ impl<'a> Walk<'a> {
             }
         }
         Value::Object(values)
+    }
+
+    fn one_of(&mut self, node: &Node, entries: &[Entry], shape: &Shape, path: &KeyPath) -> Option<Value> {
+        let known = entries.iter().filter(|entry| shape.field(&entry.key).is_some()).count();
+        let value = self.object(node, entries, shape, path);
+        if known == 1 {
+            // Empty if what the one key says is wrong, which has been reported.
+            return value.as_object().is_some_and(|values| values.len() == 1).then_some(value);
+        }
+        // Of keys that are not known each was reported.
+        if known > 1 || entries.is_empty() {
+            let help = "keep one of them".to_owned();
+            let message = format!("expected {}, found {known} of them", shape.name());
+            self.problem(node.at, path, message, (known > 1).then_some(help));
+        }
+        None
     }
 
     fn unknown_key(&mut self, entry: &Entry, shape: &Shape, path: &KeyPath) {

@@ -111,8 +111,8 @@ pub(crate) struct Driver {
     notes: mpsc::Sender<Note>,
     noted: mpsc::Receiver<Note>,
     /// For the processes' calls, if overdue ones are watched.
-    overdue: mpsc::Sender<Overdue>,
-    overdue_calls: mpsc::Receiver<Overdue>,
+    overdue: mpsc::Sender<Box<Overdue>>,
+    overdue_calls: mpsc::Receiver<Box<Overdue>>,
     /// How many overdue calls are watched now.
     watched: usize,
     work: FuturesUnordered<BoxFuture<'static, (u64, Heard)>>,
@@ -199,7 +199,7 @@ impl Driver {
                     let _ = done.send(());
                 },
                 Some((generation, progress)) = self.noted.recv() => self.progressed(generation, progress),
-                Some(call) = self.overdue_calls.recv() => self.watch(call),
+                Some(call) = self.overdue_calls.recv() => self.watch(*call),
                 Some((generation, heard)) = self.work.next() => self.heard(generation, heard),
                 () = sleep_until(self.epoch, wake) => self.take(Event::Tick),
             }

@@ -3,7 +3,7 @@
 //! ```text
 //! stdout, stderr, GRPCStdio ─► rate ─► ring of the last lines ─► live listeners
 //!                                   ├► <log_dir>/<plugin>.log, by a task of its own
-//!                                   └► tracing, target "plugin"
+//!                                   └► tracing, target "plugin"; of the agent's process, "agent"
 //! ```
 //!
 //! Nothing here waits for anything: whoever is too slow loses lines, and what was lost is counted.
@@ -32,6 +32,9 @@ const LIVE_LINES: usize = 256;
 
 /// What the kept lines of one plugin may weigh together, whatever their number: 4 MiB.
 const RING_BYTES: usize = 4 << 20;
+
+/// The agent's process, which is told of like a plugin.
+const AGENT: &str = "talon-agent";
 
 /// How important a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -287,12 +290,12 @@ impl LogSink {
     }
 }
 
-/// Tells a line to the supervisor's own log.
+/// Tells a line to the supervisor's own log. The agent is ours: who asks for more of it (`agent=debug`) does not want more of every plugin.
 fn tell(line: &LogLine) {
     macro_rules! at {
-        ($level:ident) => {
+        ($target:literal, $level:ident) => {
             tracing::event!(
-                target: "plugin",
+                target: $target,
                 tracing::Level::$level,
                 plugin = %line.plugin,
                 instance = line.instance,
@@ -302,13 +305,19 @@ fn tell(line: &LogLine) {
             )
         };
     }
-    match line.level {
-        Level::Trace => at!(TRACE),
-        Level::Debug => at!(DEBUG),
-        Level::Info => at!(INFO),
-        Level::Warn => at!(WARN),
-        Level::Error => at!(ERROR),
+    macro_rules! of {
+        ($target:literal) => {
+            match line.level {
+                Level::Trace => at!($target, TRACE),
+                Level::Debug => at!($target, DEBUG),
+                Level::Info => at!($target, INFO),
+                Level::Warn => at!($target, WARN),
+                Level::Error => at!($target, ERROR),
+            }
+        };
     }
+    // No plugin can have this name.
+    if line.plugin.as_str() == AGENT { of!("agent") } else { of!("plugin") }
 }
 
 #[cfg(test)]

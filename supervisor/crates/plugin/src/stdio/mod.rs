@@ -173,7 +173,7 @@ impl SharedPipe {
 impl PipeReader {
     pub(crate) fn new(fd: OwnedFd) -> io::Result<Self> {
         let pipe = Arc::new(pipe::Receiver::from_owned_fd(fd)?);
-        Ok(Self { pipe, chunk: vec![0; FIRST_CHUNK_BYTES] })
+        Ok(Self { pipe, chunk: Vec::new() })
     }
 
     /// What it reads.
@@ -206,7 +206,13 @@ impl PipeReader {
                     scribe.finish(&mut splitter);
                     return;
                 }
-                Ok(read) => scribe.chunk(&mut splitter, &self.chunk[..read]),
+                Ok(read) => {
+                    scribe.chunk(&mut splitter, &self.chunk[..read]);
+                    if read < FIRST_CHUNK_BYTES && self.chunk.len() == FIRST_CHUNK_BYTES {
+                        // It may be silent for days, and there are two pipes a process.
+                        self.chunk = Vec::new();
+                    }
+                }
             }
             tokio::select! {
                 biased;
@@ -215,6 +221,7 @@ impl PipeReader {
             }
         }
         let mut left = LAST_BYTES;
+        make_room(&mut self.chunk);
         while left > 0 {
             // Past tokio, which does not know yet whether there is anything to read.
             match rustix::io::read(self.pipe.as_fd(), &mut self.chunk[..]) {
@@ -229,10 +236,18 @@ impl PipeReader {
     }
 }
 
+/// What has something to read gets somewhere to read it to.
+fn make_room(chunk: &mut Vec<u8>) {
+    if chunk.is_empty() {
+        chunk.resize(FIRST_CHUNK_BYTES, 0);
+    }
+}
+
 /// As many bytes as there are; none at the end. Cancel-safe.
 async fn read_some(pipe: &pipe::Receiver, chunk: &mut Vec<u8>) -> io::Result<usize> {
     loop {
         pipe.readable().await?;
+        make_room(chunk);
         match pipe.try_read(chunk) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Ok(read) if read == chunk.len() => {

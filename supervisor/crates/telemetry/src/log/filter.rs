@@ -10,6 +10,10 @@ pub const FILTER_VARIABLE: &str = "TALON_LOG";
 /// a connection as a whole is told by whoever uses it. A filter that names these targets wins over this.
 const FRAMES_UNSAID: &str = "h2=error,hyper=error";
 
+/// Short names that a filter may have, each with the targets it stands for. `agent`: lines of the agent's process, which come under a
+/// target of their own, and those of who keeps it.
+const TARGETS: [(&str, &[&str]); 1] = [("agent", &["agent", "talon::agent"])];
+
 /// How much of a filter that does not parse is repeated.
 const MAX_SHOWN_CHARS: usize = 100;
 
@@ -33,11 +37,34 @@ pub(crate) fn filter(configured: &str) -> Result<EnvFilter, BadFilter> {
         Some(text) => (FILTER_VARIABLE, text.as_str()),
         None => ("log.level", configured),
     };
-    EnvFilter::builder().parse(format!("{FRAMES_UNSAID},{text}")).map_err(|source| BadFilter {
+    let spelled = spelled_out(text, &TARGETS);
+    EnvFilter::builder().parse(format!("{FRAMES_UNSAID},{spelled}")).map_err(|source| BadFilter {
         origin,
         filter: text.chars().take(MAX_SHOWN_CHARS).collect(),
         source,
     })
+}
+
+/// A filter with targets in the place of short names. Who names one wants more of it, and not less of everything else: without a level
+/// for all, they are at `info`.
+fn spelled_out(filter: &str, targets: &[(&str, &[&str])]) -> String {
+    let mut known = false;
+    let directives: Vec<String> = filter
+        .split(',')
+        .map(|directive| {
+            let (name, level) = directive.split_once('=').unwrap_or((directive, "trace"));
+            match targets.iter().find(|(short, _)| *short == name.trim()) {
+                Some((_, long)) => {
+                    known = true;
+                    long.iter().map(|target| format!("{target}={level}")).collect::<Vec<_>>().join(",")
+                }
+                None => directive.to_owned(),
+            }
+        })
+        .collect();
+    let directives = directives.join(",");
+    // A later directive of the same kind wins, so a level that was said stays.
+    if known { format!("info,{directives}") } else { directives }
 }
 
 #[cfg(test)]
@@ -49,6 +76,21 @@ mod tests {
         assert!(filter("info,talon_plugin=debug").is_ok());
         let error = filter("talon=[loud").unwrap_err().to_string();
         assert!(error.contains("log.level") && error.contains("[loud"), "{error}");
+    }
+
+    #[test]
+    fn a_short_name_asks_for_more_of_the_agent_and_for_no_less_of_all_else() {
+        let levels = |text: &str| {
+            let filter = filter(text).unwrap().to_string();
+            let mut said: Vec<_> = filter.split(',').map(str::to_owned).collect();
+            said.retain(|it| !it.starts_with("h"));
+            said.sort();
+            said
+        };
+        assert_eq!(levels("agent=debug"), ["agent=debug", "info", "talon::agent=debug"]);
+        assert_eq!(levels("warn,agent=trace"), ["agent=trace", "talon::agent=trace", "warn"]);
+        assert_eq!(levels("agent=off,debug"), ["agent=off", "debug", "talon::agent=off"]);
+        assert_eq!(levels("talon_agent=debug,info"), ["info", "talon_agent=debug"]);
     }
 
     #[test]
