@@ -10,7 +10,7 @@ use tokio::net::UnixStream;
 use tonic::Status;
 use tonic::transport::Channel;
 
-use crate::dial;
+use crate::dial::{self, Connect};
 use crate::known::{Known, may_pass};
 use crate::patience::Patience;
 
@@ -35,6 +35,15 @@ impl Client {
         let met = Arc::new(AtomicBool::new(false));
         let channel = dial::lazy(path.clone(), Arc::clone(&met));
         Self { channel, path, max_answer_bytes: MAX_ANSWER_BYTES, met }
+    }
+
+    /// One over connections that somebody else makes, as a child gets them from its supervisor. It was started by one, so that the next
+    /// one is waited for from the beginning on. Must be called within a tokio runtime.
+    #[must_use]
+    pub fn through(connect: Connect) -> Self {
+        let met = Arc::new(AtomicBool::new(true));
+        let channel = dial::through(connect, Arc::clone(&met));
+        Self { channel, path: PathBuf::new(), max_answer_bytes: MAX_ANSWER_BYTES, met }
     }
 
     /// One over a connection that [`dial::dial`] made.
@@ -74,7 +83,7 @@ impl Client {
         HostClient::new(self.channel()).max_decoding_message_size(self.max_answer_bytes)
     }
 
-    /// The socket.
+    /// The socket; empty for one over connections that somebody else makes.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -88,9 +97,17 @@ impl Client {
     where
         F: Future<Output = Result<T, Status>>,
     {
+        self.repeated(|| question(self.host())).await
+    }
+
+    /// The same for any service that is behind this socket.
+    pub(crate) async fn repeated<T, F>(&self, mut question: impl FnMut() -> F) -> Result<T, Status>
+    where
+        F: Future<Output = Result<T, Status>>,
+    {
         let mut patience = Patience::new(None);
         loop {
-            let status = match question(self.host()).await {
+            let status = match question().await {
                 Ok(answer) => return Ok(answer),
                 Err(status) => status,
             };

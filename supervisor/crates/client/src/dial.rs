@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -52,12 +53,31 @@ pub(crate) fn causes(status: &Status) -> impl Iterator<Item = &(dyn Error + 'sta
 /// When the other end hangs up at once.
 pub async fn channel(first: UnixStream, path: PathBuf) -> Result<Channel, tonic::transport::Error> {
     let met = Arc::new(AtomicBool::new(true));
-    endpoint().connect_with_connector(connector(Some(first), path, met)).await
+    endpoint().connect_with_connector(connector(Some(first), at(path), met)).await
+}
+
+/// Makes a connection, each time that there is none. Errors that say that nobody is there yet ([`io::ErrorKind::NotFound`],
+/// `ConnectionRefused`, `WouldBlock`) are waited out, within [`crate::RECONNECT_WINDOW`]; others are not.
+pub type Connect = Arc<dyn Fn() -> Connecting + Send + Sync>;
+
+/// One attempt of [`Connect`].
+pub type Connecting = Pin<Box<dyn Future<Output = io::Result<UnixStream>> + Send>>;
+
+fn at(path: PathBuf) -> Connect {
+    Arc::new(move || {
+        let path = path.clone();
+        Box::pin(async move { dial(&path).await })
+    })
 }
 
 /// A channel that connects when there is something to ask. `met` says whether it ever did.
 pub(crate) fn lazy(path: PathBuf, met: Arc<AtomicBool>) -> Channel {
-    endpoint().connect_with_connector_lazy(connector(None, path, met))
+    through(at(path), met)
+}
+
+/// The same over connections that somebody else makes.
+pub(crate) fn through(connect: Connect, met: Arc<AtomicBool>) -> Channel {
+    endpoint().connect_with_connector_lazy(connector(None, connect, met))
 }
 
 fn endpoint() -> Endpoint {
@@ -69,7 +89,7 @@ fn endpoint() -> Endpoint {
 
 fn connector(
     mut first: Option<UnixStream>,
-    path: PathBuf,
+    connect: Connect,
     met: Arc<AtomicBool>,
 ) -> impl tower::Service<
     tonic::transport::Uri,
@@ -79,11 +99,11 @@ fn connector(
 > + Send
 + 'static {
     tower::service_fn(move |_| {
-        let (first, path, met) = (first.take(), path.clone(), Arc::clone(&met));
+        let (first, connect, met) = (first.take(), Arc::clone(&connect), Arc::clone(&met));
         async move {
             let stream = match first {
                 Some(stream) => stream,
-                None => dial(&path).await.map_err(NotConnected)?,
+                None => connect().await.map_err(NotConnected)?,
             };
             met.store(true, Ordering::Relaxed);
             Ok(TokioIo::new(Gathered::new(stream)))

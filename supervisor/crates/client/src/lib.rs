@@ -1,4 +1,4 @@
-//! A client of `host.sock` that comes through a restart of the supervisor.
+//! A client of `host.sock`, and of the agent's `agent.sock`, that comes through a restart of who listens there.
 //!
 //! A supervisor is replaced while its clients are at work: by its service manager, by an upgrade, by `talon serve --takeover`.
 //! A client that was connected looks for the next one, and repeats what can be repeated without a doubt:
@@ -16,8 +16,10 @@
 //! | `patience` | how long is waited for the next supervisor |
 //! | `client`, `call` | questions and calls |
 //! | `follow` | streams that begin again |
+//! | `agent` | the agent's socket, and turns that are followed through a restart of the agent |
 //! | [`tool`] | how an action looks to a model |
 
+mod agent;
 mod call;
 mod client;
 mod dial;
@@ -26,9 +28,10 @@ mod known;
 mod patience;
 pub mod tool;
 
+pub use agent::{AGENT_SOCKET, Agent, Heard, Turn, TurnError};
 pub use call::CallError;
 pub use client::{Client, MAX_ANSWER_BYTES};
-pub use dial::{channel, dial, is_nobody, reason};
+pub use dial::{Connect, Connecting, channel, dial, is_nobody, reason};
 pub use follow::{Followed, Follower};
 pub use known::Known;
 pub use patience::RECONNECT_WINDOW;

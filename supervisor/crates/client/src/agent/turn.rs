@@ -1,0 +1,166 @@
+//! One turn, followed to its end.
+
+use talon_proto::agent::{AskRequest, AttachRequest, Chunk, chunk};
+use tonic::{Code, Status, Streaming};
+
+use super::Agent;
+use crate::known::Known;
+use crate::patience::Patience;
+
+/// What comes of following a turn.
+#[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "nearly all that is heard are chunks, one at a time")]
+pub enum Heard {
+    /// The next that happens in it.
+    Chunk(Chunk),
+    /// The connection was made again, and the turn goes on: what happened in between was not heard. A text that was heard in part
+    /// may come again from its beginning.
+    Again,
+}
+
+/// Why a turn could not be followed to its end. What it did stays in its session.
+#[derive(Debug, thiserror::Error)]
+pub enum TurnError {
+    /// The agent said so.
+    #[error("{}", .0.message())]
+    Refused(Box<Status>),
+    /// The connection broke before anything was heard of the turn.
+    #[error("{}; whether the turn was begun is not known: look with `talon session list` before you ask again", .0.message())]
+    Unknown(Box<Status>),
+    /// The agent went away, and no other came.
+    #[error("{}", .status.message())]
+    Lost {
+        /// Whose turn it is, if that is known: then it can be followed again.
+        session_id: Option<String>,
+        /// The last error.
+        status: Box<Status>,
+    },
+    /// The turn ended while the connection was away.
+    #[error("the turn ended while the connection was away: see `talon session show {session_id}`")]
+    Missed {
+        /// Whose turn it was.
+        session_id: String,
+    },
+}
+
+/// A turn of a session. When the agent is started anew meanwhile, the turn is found again. Dropping this lets go of the stream,
+/// which cancels the turn unless it waits, or has waited, for an approval.
+#[derive(Debug)]
+pub struct Turn {
+    agent: Agent,
+    /// `None` for one that is attached to.
+    request: Option<AskRequest>,
+    session_id: Option<String>,
+    stream: Option<Streaming<Chunk>>,
+    patience: Patience,
+    /// Something was heard: from here on it can only be attached to.
+    begun: bool,
+    over: bool,
+}
+
+impl Turn {
+    pub(super) fn asked(agent: Agent, request: AskRequest) -> Self {
+        Self { request: Some(request), ..Self::new(agent, None) }
+    }
+
+    pub(super) fn of_session(agent: Agent, session_id: String) -> Self {
+        Self::new(agent, Some(session_id))
+    }
+
+    fn new(agent: Agent, session_id: Option<String>) -> Self {
+        let patience = Patience::new(None);
+        Self { agent, request: None, session_id, stream: None, patience, begun: false, over: false }
+    }
+
+    /// Which session it is in, once that is known.
+    #[must_use]
+    pub fn session_id(&self) -> Option<&str> {
+        self.session_id.as_deref()
+    }
+
+    /// What happens next. `None`: it has ended, with a `done` or an `error` that was heard.
+    ///
+    /// Can be dropped and asked again without anything being missed, once the first chunk was heard.
+    ///
+    /// # Errors
+    /// [`TurnError`]; nothing follows on it.
+    pub async fn next(&mut self) -> Result<Option<Heard>, TurnError> {
+        loop {
+            if self.over {
+                return Ok(None);
+            }
+            let lost = match &mut self.stream {
+                Some(stream) => match stream.message().await {
+                    Ok(Some(chunk)) => return Ok(Some(self.heard(chunk))),
+                    Ok(None) => Status::unavailable("the agent ended the turn's stream without its end"),
+                    Err(status) => self.unless_answered(status)?,
+                },
+                None => match self.opened().await {
+                    Ok(stream) => {
+                        self.stream = Some(stream);
+                        if self.begun {
+                            return Ok(Some(Heard::Again));
+                        }
+                        continue;
+                    }
+                    Err(status) => self.not_opened(status)?,
+                },
+            };
+            self.stream = None;
+            if !self.begun && self.request.is_some() && Known::of(&lost) != Known::NotBegun {
+                return Err(self.ends(TurnError::Unknown(Box::new(lost))));
+            }
+            if !self.agent.link.waits(&lost, &mut self.patience).await {
+                let session_id = self.session_id.clone();
+                return Err(self.ends(TurnError::Lost { session_id, status: Box::new(lost) }));
+            }
+        }
+    }
+
+    async fn opened(&self) -> Result<Streaming<Chunk>, Status> {
+        let mut client = self.agent.grpc();
+        let response = match (&self.request, &self.session_id) {
+            (Some(request), _) if !self.begun => client.ask(request.clone()).await?,
+            (_, session_id) => {
+                let session_id = session_id.clone().unwrap_or_default();
+                client.attach(AttachRequest { session_id }).await?
+            }
+        };
+        Ok(response.into_inner())
+    }
+
+    fn heard(&mut self, chunk: Chunk) -> Heard {
+        match &chunk.kind {
+            Some(chunk::Kind::Started(started)) => self.session_id = Some(started.session_id.clone()),
+            Some(chunk::Kind::Done(_) | chunk::Kind::Error(_)) => self.over = true,
+            _ => {}
+        }
+        self.begun = true;
+        self.patience = Patience::new(None);
+        Heard::Chunk(chunk)
+    }
+
+    /// Why no stream was opened, if that may pass.
+    fn not_opened(&mut self, status: Status) -> Result<Status, TurnError> {
+        match (&self.session_id, status.code()) {
+            (Some(session_id), Code::NotFound) if self.begun => {
+                let session_id = session_id.clone();
+                Err(self.ends(TurnError::Missed { session_id }))
+            }
+            _ => self.unless_answered(status),
+        }
+    }
+
+    /// Why the connection broke. What was answered is no matter of connections.
+    fn unless_answered(&mut self, status: Status) -> Result<Status, TurnError> {
+        match Known::of(&status) {
+            Known::Answered => Err(self.ends(TurnError::Refused(Box::new(status)))),
+            Known::NotBegun | Known::Unknown => Ok(status),
+        }
+    }
+
+    fn ends(&mut self, error: TurnError) -> TurnError {
+        self.over = true;
+        error
+    }
+}
