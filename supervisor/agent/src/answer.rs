@@ -14,6 +14,7 @@ mod extract;
 mod schema;
 
 pub use error::AnswerError;
+pub(crate) use error::quoted;
 pub use schema::{Mismatch, Schema, SchemaError};
 
 /// An answer that was accepted.

@@ -29,7 +29,7 @@ mod result;
 pub use batch::{Batch, BatchError, Planned, messages, plan};
 pub use check::Checked;
 pub use refusal::Refusal;
-pub use result::{from_host, said_no};
+pub use result::{from_host, from_own, said_no};
 
 /// A description that is longer is cut: it costs tokens with every question. The longest that helps are a few hundred characters.
 const MAX_DESCRIPTION_BYTES: usize = 1024;
@@ -77,7 +77,7 @@ impl Tool {
 }
 
 /// JSON of the same shape in which every string is inert, keys too.
-fn inert(value: Value) -> Value {
+pub(crate) fn inert(value: Value) -> Value {
     let text = |text: String| Raw::from(text).text().into_string();
     match value {
         Value::String(string) => Value::String(text(string)),

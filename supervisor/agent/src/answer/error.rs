@@ -1,6 +1,9 @@
 //! Why an answer is none, for the model and for people.
 
+use talon_llm::model::NOTE_BEGINS;
+
 use super::Mismatch;
+use crate::prompt::fence;
 
 /// Why an answer was not accepted. Its text is a sentence for people, who see it when no retry is left.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -48,13 +51,22 @@ impl AnswerError {
             Self::NoJson => {
                 "Your answer holds no JSON. Answer with one JSON value that fits the schema, and nothing else.".to_owned()
             }
-            Self::Mismatch(mismatches) => format!(
-                "Your answer does not fit the schema: {}. Answer with one JSON value that fits, and nothing else.",
-                join(mismatches)
-            ),
+            Self::Mismatch(_) => {
+                "Your answer does not fit the schema. Answer with one JSON value that fits, and nothing else.".to_owned()
+            }
         };
-        format!("[Note of the agent, not of the user: {what} (try {attempt} of {of})]")
+        let note = format!("{NOTE_BEGINS}{what} (try {attempt} of {of})]");
+        match self {
+            Self::Mismatch(mismatches) => quoted(&note, mismatches.iter().map(Mismatch::to_string)),
+            _ => note,
+        }
     }
+}
+
+/// A sentence of ours, and below it what does not fit. The values in it are a model's words, which may be a plugin's.
+pub(crate) fn quoted(sentence: &str, mismatches: impl IntoIterator<Item = String>) -> String {
+    let each: Vec<String> = mismatches.into_iter().collect();
+    fence::closed("mismatches", sentence, &each.join("\n"))
 }
 
 fn join(mismatches: &[Mismatch]) -> String {

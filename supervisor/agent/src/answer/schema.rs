@@ -14,7 +14,7 @@ const MAX_SCHEMA_BYTES: usize = 256 * 1024;
 const MAX_PROGRAM_BYTES: usize = 256 * 1024;
 /// What one answer hears of. More at once helps no model, and each costs tokens.
 const MAX_MISMATCHES: usize = 8;
-/// How much of one message is shown: the validator quotes the value.
+/// How much of one message, and of one place, is shown: the validator quotes the value, and the place is made of its keys.
 const MAX_MESSAGE_CHARS: usize = 200;
 
 /// A schema, compiled.
@@ -89,7 +89,10 @@ impl Schema {
             .validator
             .iter_errors(value)
             .take(MAX_MISMATCHES)
-            .map(|error| Mismatch { at: error.instance_path().to_string(), what: shown(&error.to_string()) })
+            .map(|error| Mismatch {
+                at: shown(&error.instance_path().to_string()),
+                what: shown(&error.to_string()),
+            })
             .collect();
         if mismatches.is_empty() { Ok(()) } else { Err(mismatches) }
     }

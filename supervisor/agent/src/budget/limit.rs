@@ -73,7 +73,7 @@ impl Limit {
                 times(*errors)
             ),
             Self::ToolErrors { tool, errors } => format!(
-                "Stopped: {tool} failed {}. See what it said above, and `talon logs` of its plugin.",
+                "Stopped: {tool} failed {}. See what it said above, and `talon plugin logs` of its plugin.",
                 times(*errors)
             ),
             Self::IdenticalSuccesses { tool, times: n } => format!(
@@ -85,11 +85,11 @@ impl Limit {
                 times(*n)
             ),
             Self::WallTime { most } => format!(
-                "Stopped: there was no answer within {} s. Ask for less at once, or allow a turn more time.",
+                "Stopped: there was no answer within {} s. Ask for less at once, or allow a turn more time: agent.turn.wall_time.",
                 most.as_secs_f64()
             ),
             Self::Cost { most_micro_usd } => format!(
-                "Stopped: the turn has cost what it may, {}. Ask for less at once, choose a cheaper model, or allow a turn more.",
+                "Stopped: the turn has cost what it may, {}. Ask for less at once, choose a cheaper model, or allow a turn more: agent.turn.cost.",
                 dollars(*most_micro_usd)
             ),
         }

@@ -1,5 +1,7 @@
 //! What the model is told before a limit ends the turn.
 
+use talon_llm::model::NOTE_BEGINS;
+
 use super::limit::{dollars, failed, times};
 use crate::loop_context::LoopContext;
 
@@ -77,7 +79,7 @@ impl Warning {
 #[must_use]
 pub fn note(warnings: &[Warning]) -> String {
     let sentences: Vec<String> = warnings.iter().map(Warning::for_model).collect();
-    format!("[Note of the agent, not of the user: {}]", sentences.join(" "))
+    format!("{NOTE_BEGINS}{}]", sentences.join(" "))
 }
 
 /// Told once: when the share is passed, not after every question from then on.

@@ -1,5 +1,7 @@
 //! What calls brought, counted.
 
+use serde::{Deserialize, Serialize};
+
 use crate::progress::Fingerprint;
 
 /// What came of one call.
@@ -16,7 +18,8 @@ pub struct ToolResult {
 }
 
 /// How a call went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Ran {
     /// The tool did it.
     Succeeded,

@@ -69,6 +69,12 @@ impl Batch {
         }
     }
 
+    /// What came of a call, if that is known.
+    #[must_use]
+    pub fn get(&self, place: usize) -> Option<&ToolResult> {
+        self.0.get(place)?.as_ref()
+    }
+
     /// The places without a result.
     #[must_use]
     pub fn missing(&self) -> Vec<usize> {

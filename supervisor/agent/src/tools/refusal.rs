@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use talon_guard::Raw;
 use talon_llm::model::ToolCall;
 
-use crate::answer::Mismatch;
+use crate::answer::{Mismatch, quoted};
 use crate::loop_context::{Ran, ToolResult};
 
 /// How much of a name or a text that a model made up is shown back to it.
@@ -77,8 +77,8 @@ impl Refusal {
                     Some(nearest) => format!("there is no argument {name:?}, did you mean {nearest}?"),
                     None => format!("there is no argument {name:?}"),
                 });
-                let all: Vec<String> = unknown.chain(mismatches.iter().map(Mismatch::to_string)).collect();
-                let _ = write!(out, "the arguments do not fit: {}", all.join("; "));
+                out.push_str("the arguments do not fit:");
+                out = quoted(&out, unknown.chain(mismatches.iter().map(Mismatch::to_string)));
             }
         }
         out

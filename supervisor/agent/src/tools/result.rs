@@ -1,6 +1,6 @@
 //! A host's answer as the result of a call.
 
-use talon_guard::{Sanitizer, Wrapped};
+use talon_guard::{Guarded, Outcome as GuardOutcome, Sanitizer, Wrapped};
 use talon_proto::host::{ExecuteResponse, Outcome};
 
 use crate::loop_context::{Ran, ToolResult};
@@ -24,4 +24,13 @@ pub fn from_host(response: &ExecuteResponse, sanitizer: &Sanitizer) -> ToolResul
 #[must_use]
 pub fn said_no(words: &str) -> ToolResult {
     ToolResult { ran: Ran::Failed, block: words.to_owned(), said: words.to_owned() }
+}
+
+/// The result of a call that the agent answered itself, as its own guard has wrapped it.
+#[must_use]
+pub fn from_own(guarded: Guarded) -> ToolResult {
+    let parts = guarded.into_parts();
+    let ran = if parts.outcome == GuardOutcome::Ok { Ran::Succeeded } else { Ran::Failed };
+    let said = [parts.content.as_str(), parts.error.as_str(), parts.structured_content.as_str()].join("\0");
+    ToolResult { ran, block: parts.block.into_string(), said }
 }

@@ -1,0 +1,37 @@
+//! What a model is told where it was not let through.
+
+use std::time::Duration;
+
+use talon_store::Error;
+
+use crate::driver::Confirmed;
+
+/// In the words that the model gets, where it was not the user who said no.
+pub(super) fn denied(why: &str) -> Confirmed {
+    Confirmed::No(format!("denied: {why}"))
+}
+
+pub(super) fn too_large() -> Confirmed {
+    denied(&format!(
+        "this call needs the user's approval, and its arguments are too large to be shown (at most {} KiB); pass less at once",
+        super::record::MAX_SHOWN_BYTES / 1024
+    ))
+}
+
+pub(super) fn not_stored(error: &Error) -> Confirmed {
+    tracing::warn!(target: "agent", %error, "a parked call cannot be stored");
+    denied("this call needs the user's approval, and that could not be stored; nothing was run")
+}
+
+/// `24h`, `1m 30s`; never finer than a second, but for what is shorter.
+pub(super) fn span(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, 0) => format!("{} ms", time.as_millis()),
+        (0, 0, s) => format!("{s}s"),
+        (0, m, 0) => format!("{m}m"),
+        (0, m, s) => format!("{m}m {s}s"),
+        (h, 0, _) => format!("{h}h"),
+        (h, m, _) => format!("{h}h {m}m"),
+    }
+}

@@ -1,0 +1,263 @@
+//! The running summary: what is no longer shown, written by a cheap model.
+//!
+//! A question takes in what one question holds; what is longer is taken in by several, each of which goes on with the summary of the
+//! one before. What was summarized stays in the store. Without a model that summarizes, nothing is lost but its being shown: a
+//! question says how much of the conversation is missing in it.
+
+use std::time::SystemTime;
+
+use talon_llm::model::{Message, Request, Usage};
+use talon_llm::route::Task;
+use talon_llm::route::cost::Day;
+use talon_llm::route::fallback::{Ask, Chain, Heard};
+use talon_llm::route::router::Pins;
+
+use crate::context::{
+    CountTokens, Estimate, Past, Sections, Summary, Window, count_messages, counter_for, cut, request,
+};
+use crate::driver::{Journal, JournalError, World};
+
+/// What one question takes in at most. 8,000 tokens are some twenty turns, and fit into the window of every model that is still in use.
+const MAX_QUESTION_TOKENS: usize = 8_000;
+/// What one message counts for: it is shown cut to 400 tokens, with the fence around it.
+const MAX_MESSAGE_TOKENS: usize = 450;
+/// A summary is kept up to so many times what is shown of it; a model that writes more has not summarized.
+const KEPT_SECTIONS: usize = 2;
+/// Questions that compacting a session asks at most: some 250,000 tokens. Whoever has more compacts again.
+const MAX_QUESTIONS: usize = 32;
+/// Shares of the window of the model that summarizes: question and answer together leave half of it.
+const WINDOW_SHARE: usize = 2;
+
+/// What one question brought.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Written {
+    /// The new summary.
+    pub summary: Summary,
+    /// How many of the messages it took in.
+    pub taken: usize,
+    /// What it cost, in picodollars.
+    pub pico_usd: u128,
+    /// Tokens of question and answer.
+    pub usage: Usage,
+}
+
+/// Has one question take in the first of these messages: whole turns where one fits.
+///
+/// # Errors
+/// Why there is no summary, for people.
+pub async fn write(
+    chain: &Chain,
+    session: &str,
+    old: &Summary,
+    past: &[Past],
+    sections: &Sections,
+) -> Result<Written, String> {
+    let pins = Pins::default();
+    let nothing = Request::default();
+    let (counter, room) = counting(chain, &asking(&nothing, &pins, session, 0));
+    let taken = first(past, room, counter);
+    let messages: Vec<Message> = past[..taken].iter().map(|past| past.message.clone()).collect();
+    let question = Request { messages: request(old, &messages, sections, counter), ..Request::default() };
+    let tokens = u64::try_from(count_messages(&question.messages, counter)).unwrap_or(u64::MAX);
+    let answered = chain.ask(&asking(&question, &pins, session, tokens), &mut |_: Heard| {}).await;
+    let answered = answered.map_err(|exhausted| exhausted.to_string())?;
+    let text = answered.answer.text.trim();
+    if text.is_empty() {
+        return Err(format!("{} wrote an empty summary", answered.model));
+    }
+    let text = cut::plain(text, sections.summary.saturating_mul(KEPT_SECTIONS), counter);
+    Ok(Written {
+        summary: old.replaced(text, &messages, counter),
+        taken,
+        pico_usd: answered.total_cost().picodollars(),
+        usage: answered.charge.usage,
+    })
+}
+
+fn asking<'a>(request: &'a Request, pins: &'a Pins, session: &'a str, input_tokens: u64) -> Ask<'a> {
+    let day = Day::of(SystemTime::now());
+    Ask {
+        request,
+        task: Task::Summarization,
+        complexity: None,
+        input_tokens,
+        vision: false,
+        pins,
+        session,
+        day,
+    }
+}
+
+/// By whom tokens are counted, and how many a question has: by the model that would be asked.
+fn counting(chain: &Chain, ask: &Ask<'_>) -> (&'static dyn CountTokens, usize) {
+    let route = chain.route(ask).ok().map(|(_, route)| route);
+    let entry = route.as_ref().and_then(|route| chain.catalog().get(&route.candidates.first()?.model));
+    match entry {
+        Some(entry) => {
+            let window = usize::try_from(entry.model.context_window).unwrap_or(usize::MAX);
+            let room = Window(window).comfortable() / WINDOW_SHARE;
+            (counter_for(&entry.id.name), room.min(MAX_QUESTION_TOKENS))
+        }
+        // Nobody can be asked at this moment; who is asked when somebody has rested is not known.
+        None => (&Estimate, MAX_QUESTION_TOKENS),
+    }
+}
+
+/// How many messages one question takes: as many turns as fit, or the beginning of one that does not. A call and its results are
+/// not taken apart, and one message is always taken.
+fn first(past: &[Past], room: usize, counter: &dyn CountTokens) -> usize {
+    let (mut tokens, mut whole, mut part) = (0, 0, 0);
+    for (i, one) in past.iter().enumerate() {
+        let next = past.get(i + 1);
+        tokens += count_messages(std::slice::from_ref(&one.message), counter).min(MAX_MESSAGE_TOKENS);
+        if tokens > room && part > 0 {
+            break;
+        }
+        if next.is_none_or(|next| !matches!(next.message, Message::Tool { .. })) {
+            part = i + 1;
+        }
+        if next.is_none_or(|next| next.turn != one.turn) {
+            whole = i + 1;
+        }
+    }
+    if whole > 0 { whole } else { part }
+}
+
+/// What compacting a session did.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Compacted {
+    /// Messages that the summary took in.
+    pub messages: u64,
+    /// What a model was shown of the session before, with nothing cut.
+    pub tokens_before: u64,
+    /// And what it is now.
+    pub tokens_after: u64,
+    /// The summary.
+    pub summary: String,
+    /// What it cost, in picodollars.
+    pub pico_usd: u128,
+}
+
+/// A session was not compacted, or not to the end.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CompactError {
+    /// It could not be read or written.
+    #[error("{0}")]
+    Journal(#[from] JournalError),
+    /// No model summarized it.
+    #[error("no model wrote a summary, and the session stays as it was: {0}")]
+    Model(String),
+}
+
+/// Puts a summary in the place of all but the latest `keep_turns` turns of a session in which no turn runs.
+///
+/// # Errors
+/// [`CompactError`]; what was summarized until then is.
+pub async fn compact(
+    world: &World,
+    journal: &dyn Journal,
+    session: &str,
+    sections: &Sections,
+    keep_turns: usize,
+) -> Result<Compacted, CompactError> {
+    let (past, summary) = journal.past().await?;
+    let counter = &Estimate;
+    let tokens = |past: &[Past], summary: &Summary| {
+        let messages: Vec<Message> = past.iter().map(|past| past.message.clone()).collect();
+        (count_messages(&messages, counter) + counter.count(&summary.text)) as u64
+    };
+    let end = older(&past, keep_turns);
+    let mut compacted = Compacted {
+        tokens_before: tokens(&past, &summary),
+        tokens_after: tokens(&past, &summary),
+        summary: summary.text.clone(),
+        ..Compacted::default()
+    };
+    let mut running = Running::new(summary, 0);
+    for _ in 0..MAX_QUESTIONS {
+        if running.taken >= end {
+            break;
+        }
+        running.go_on(&world.chain, session, &past[..end], sections).await.map_err(CompactError::Model)?;
+        compacted.pico_usd = running.pico_usd;
+        let done = running.kept(journal).await?;
+        if done > 0 {
+            compacted.messages = done as u64;
+            compacted.tokens_after = tokens(&past[done..], &running.summary);
+            compacted.summary.clone_from(&running.summary.text);
+        }
+    }
+    Ok(compacted)
+}
+
+/// Where the latest turns begin.
+fn older(past: &[Past], keep_turns: usize) -> usize {
+    let turns: Vec<&[Past]> = past.chunk_by(|a, b| a.turn == b.turn).collect();
+    let gone = turns.len().saturating_sub(keep_turns);
+    turns.iter().take(gone).map(|turn| turn.len()).sum()
+}
+
+/// A summary that takes in a session's beginning piece by piece, and is kept whenever it stands for whole turns.
+#[derive(Debug)]
+pub(crate) struct Running {
+    pub(crate) summary: Summary,
+    /// Messages taken in.
+    pub(crate) taken: usize,
+    /// Messages before these, which were taken in and which the journal does not know of.
+    before: usize,
+    /// How many of all these it knows of.
+    known: usize,
+    /// Whether it ends with a turn.
+    whole: bool,
+    pub(crate) pico_usd: u128,
+    pub(crate) usage: Usage,
+}
+
+impl Running {
+    /// One that goes on. `before` is how many messages the summary stands for already that the journal still has.
+    pub(crate) fn new(summary: Summary, before: usize) -> Self {
+        Self { summary, taken: 0, before, known: 0, whole: true, pico_usd: 0, usage: Usage::default() }
+    }
+
+    /// One more question.
+    pub(crate) async fn go_on(
+        &mut self,
+        chain: &Chain,
+        session: &str,
+        past: &[Past],
+        sections: &Sections,
+    ) -> Result<(), String> {
+        let written = write(chain, session, &self.summary, &past[self.taken..], sections).await?;
+        self.taken += written.taken;
+        self.summary = written.summary;
+        self.pico_usd += written.pico_usd;
+        self.usage.input_tokens += written.usage.input_tokens;
+        self.usage.cached_input_tokens += written.usage.cached_input_tokens;
+        self.usage.output_tokens += written.usage.output_tokens;
+        self.usage.thinking_tokens += written.usage.thinking_tokens;
+        let last = self.taken.checked_sub(1).and_then(|last| past.get(last));
+        self.whole = match (last, past.get(self.taken)) {
+            (Some(last), Some(next)) => last.turn != next.turn,
+            _ => true,
+        };
+        Ok(())
+    }
+
+    /// Keeps it if it stands for whole turns. How many messages it stands for in the journal.
+    pub(crate) async fn kept(&mut self, journal: &dyn Journal) -> Result<usize, JournalError> {
+        let all = self.before + self.taken;
+        if self.whole && all > self.known {
+            journal.summarized(all - self.known, self.summary.clone()).await?;
+            self.known = all;
+        }
+        Ok(self.known)
+    }
+
+    /// How many messages it stands for that the journal still has.
+    pub(crate) fn unkept(&self) -> usize {
+        self.before + self.taken - self.known
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,248 @@
+//! What was spent, where a restart does not lose it: by session and by day, each by model.
+//!
+//! The chain tells of each charge between two steps of a request, so nothing is written there: charges are gathered, and a task adds
+//! them to what is in the store. It is the only one who writes, so a sum is read, added to and written without a lock. What a killed
+//! process had not written yet is what was charged within the last write.
+
+mod record;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use talon_llm::route::catalog::ModelRef;
+use talon_llm::route::cost::{Day, Ledgers};
+use talon_llm::route::fallback::{Event, Watch};
+use talon_store::{Error, Key, KeyValues, Namespace, PageRequest, PluginId, Quota, Timestamp};
+use tokio::sync::Notify;
+
+pub use record::Spent;
+
+/// Whose key-values they are, in the agent's own database.
+const NAMESPACE: &str = "agent-costs";
+/// Sessions and days of which sums are kept. A million: more than a database of sessions has; beyond it nothing more is kept, and the
+/// log says so.
+const MAX_RECORDS: u64 = 1_000_000;
+/// Days of which the sum is kept. Longer than a year, so that the same day a year ago is still there to compare with.
+const KEPT_DAYS: u64 = 400;
+/// Sums that wait to be written. Each is a session that was charged since the last write, which takes milliseconds.
+const MAX_WAITING: usize = 4096;
+
+/// What was spent.
+pub struct Costs {
+    key_values: Arc<dyn KeyValues>,
+    namespace: Namespace,
+    waiting: Mutex<Waiting>,
+    charged: Notify,
+    /// Held while sums are written.
+    writing: tokio::sync::Mutex<()>,
+}
+
+/// Charges since the last write.
+#[derive(Default)]
+struct Waiting {
+    sessions: BTreeMap<String, Spent>,
+    days: BTreeMap<Day, Spent>,
+}
+
+/// Today, in UTC.
+#[must_use]
+pub fn today() -> Day {
+    Day(Timestamp::now().as_millis().unsigned_abs() / (24 * 60 * 60 * 1000))
+}
+
+impl Costs {
+    /// What is kept in a store.
+    ///
+    /// # Errors
+    /// Never, as its namespace is a name; for who calls it has errors of the store anyway.
+    pub fn new(key_values: Arc<dyn KeyValues>) -> Result<Self, Error> {
+        let quota = Quota { bytes: u64::MAX, keys: MAX_RECORDS };
+        Ok(Self {
+            key_values,
+            namespace: Namespace { plugin: PluginId::new(NAMESPACE)?, quota },
+            waiting: Mutex::default(),
+            charged: Notify::new(),
+            writing: tokio::sync::Mutex::default(),
+        })
+    }
+
+    /// Of a session, with what is not written yet.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn of_session(&self, session: &str) -> Result<Spent, Error> {
+        // While a sum is written it is in neither place.
+        let _settled = self.writing.lock().await;
+        let mut spent = self.kept(&session_key(session)?).await?;
+        if let Some(more) = self.lock().sessions.get(session) {
+            spent.merge(more);
+        }
+        Ok(spent)
+    }
+
+    /// Of a day, with what is not written yet.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn of_day(&self, day: Day) -> Result<Spent, Error> {
+        let _settled = self.writing.lock().await;
+        let mut spent = self.kept(&day_key(day)?).await?;
+        if let Some(more) = self.lock().days.get(&day) {
+            spent.merge(more);
+        }
+        Ok(spent)
+    }
+
+    /// Tells a ledger what was spent today before this process began.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn open_day(&self, ledgers: &Ledgers) -> Result<(), Error> {
+        let day = today();
+        let spent = self.of_day(day).await?;
+        ledgers.lock().open_day(day, spent.total().cost);
+        Ok(())
+    }
+
+    /// Tells a ledger what a session had spent, unless it knows.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn open_session(&self, ledgers: &Ledgers, session: &str) -> Result<(), Error> {
+        let spent = self.of_session(session).await?;
+        ledgers.lock().open_session(session, spent.total());
+        Ok(())
+    }
+
+    /// Forgets a session.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    pub async fn forget(&self, session: &str) -> Result<(), Error> {
+        let _writing = self.writing.lock().await;
+        self.lock().sessions.remove(session);
+        self.key_values.delete(&self.namespace.plugin, &session_key(session)?).await.map(drop)
+    }
+
+    /// Writes what is charged, for as long as it is polled.
+    pub async fn keep(self: Arc<Self>) {
+        if let Err(error) = self.forget_old_days().await {
+            tracing::warn!(
+                error = talon_child::chain(&error),
+                "the costs of days long ago are not forgotten"
+            );
+        }
+        loop {
+            self.charged.notified().await;
+            self.write().await;
+        }
+    }
+
+    /// Writes what was charged so far. It is written whole, also if nobody waits for it any more.
+    pub async fn write(self: &Arc<Self>) {
+        let costs = Arc::clone(self);
+        // Its end is that of the runtime, or a panic that the log has.
+        let _written = tokio::spawn(async move { costs.write_now().await }).await;
+    }
+
+    async fn write_now(&self) {
+        let _writing = self.writing.lock().await;
+        let Waiting { sessions, days } = std::mem::take(&mut *self.lock());
+        for (session, spent) in sessions {
+            if let Err(error) = self.add(session_key(&session), &spent).await {
+                tracing::error!(
+                    session,
+                    error = talon_child::chain(&error),
+                    "what a session has cost is not kept"
+                );
+                self.later(|waiting| waiting.sessions.entry(session).or_default().merge(&spent));
+            }
+        }
+        for (day, spent) in days {
+            if let Err(error) = self.add(day_key(day), &spent).await {
+                tracing::error!(
+                    day = day.0,
+                    error = talon_child::chain(&error),
+                    "what a day has cost is not kept"
+                );
+                self.later(|waiting| waiting.days.entry(day).or_default().merge(&spent));
+            }
+        }
+    }
+
+    /// What could not be written is tried again with the next charge.
+    fn later(&self, keep: impl FnOnce(&mut Waiting)) {
+        keep(&mut self.lock());
+    }
+
+    async fn add(&self, key: Result<Key, Error>, more: &Spent) -> Result<(), Error> {
+        let key = key?;
+        let mut spent = self.kept(&key).await?;
+        spent.merge(more);
+        self.key_values.set(&self.namespace, &key, spent.to_bytes()).await
+    }
+
+    async fn kept(&self, key: &Key) -> Result<Spent, Error> {
+        let value = self.key_values.get(&self.namespace.plugin, key).await?;
+        Ok(value.map_or_else(Spent::default, |value| Spent::from_bytes(&value)))
+    }
+
+    async fn forget_old_days(&self) -> Result<(), Error> {
+        let oldest = day_key(Day(today().0.saturating_sub(KEPT_DAYS)))?;
+        let mut page = PageRequest::first(0);
+        loop {
+            let found = self.key_values.keys(&self.namespace.plugin, DAY, &page).await?;
+            for key in found.items.into_iter().filter(|key| *key < oldest) {
+                self.key_values.delete(&self.namespace.plugin, &key).await?;
+            }
+            match found.next {
+                Some(next) => page = PageRequest::after(next, 0),
+                None => return Ok(()),
+            }
+        }
+    }
+
+    fn charge(
+        &self,
+        session: &str,
+        model: &ModelRef,
+        charge: &talon_llm::route::cost::Charge,
+        answered: bool,
+    ) {
+        let day = today();
+        let mut waiting = self.lock();
+        if waiting.sessions.len() < MAX_WAITING || waiting.sessions.contains_key(session) {
+            waiting.sessions.entry(session.to_owned()).or_default().add(model, charge, answered);
+        }
+        waiting.days.entry(day).or_default().add(model, charge, answered);
+        drop(waiting);
+        self.charged.notify_one();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        // No step of it panics halfway.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Watch for Costs {
+    fn seen(&self, event: &Event<'_>) {
+        if let Event::Charged { session, model, charge, answered } = event {
+            self.charge(session, model, charge, *answered);
+        }
+    }
+}
+
+const DAY: &str = "day/";
+
+fn session_key(session: &str) -> Result<Key, Error> {
+    Key::new(format!("session/{session}"))
+}
+
+/// With leading zeros, so that keys are in the order of days.
+fn day_key(day: Day) -> Result<Key, Error> {
+    Key::new(format!("{DAY}{:08}", day.0))
+}
+
+#[cfg(test)]
+mod tests;

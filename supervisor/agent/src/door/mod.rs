@@ -1,0 +1,148 @@
+//! The supervisor's door, over a connection that the supervisor hands in.
+//!
+//! The agent can open no socket of the supervisor's; it asks for a connection and gets one ([`Connect`]). One that breaks is made
+//! again with the next question, and a supervisor that is just being replaced is waited for ([`talon_client::RECONNECT_WINDOW`]).
+//! What can be repeated without a doubt is; a call that may have been made is a [`HostError`].
+//!
+//! What plugins offer is asked anew for each turn. That is two questions over a local socket, and a list that was kept would have to
+//! be told of plugins that come, go, change, or are approved.
+
+use std::io;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures_util::StreamExt as _;
+use prost::Message as _;
+use talon_client::{CallError, Client, Known};
+use talon_proto::host::{ExecuteRequest, ExecuteResponse, GetPluginRequest, ListPluginsRequest};
+use talon_proto::plugin::PluginCapabilities;
+use tokio::net::UnixStream;
+use tonic::{Code, Status};
+
+use crate::driver::{Host, HostCall, HostError, Progress};
+
+/// The most tools that are taken from the supervisor. A model cannot choose among a fraction of that; those that come after, by
+/// plugin, are left out and that is logged. `agent.allow` makes a list shorter.
+const MAX_TOOLS: usize = 4096;
+/// The most that their declarations weigh together: a plugin may declare 4 MiB. What comes after is left out and logged.
+const MAX_TOOLS_BYTES: usize = 32 << 20;
+/// How many plugins are asked at once what they offer: more than one, so that a list of many does not wait for each.
+const ASKED_AT_ONCE: usize = 8;
+
+/// Gives connections to the host.
+#[async_trait]
+pub trait Connect: Send + Sync {
+    /// A connected stream on which `talon.host.v1` is served; asked for when there is none, and when the last one broke.
+    ///
+    /// # Errors
+    /// Why there is none. [`io::ErrorKind::NotFound`], `ConnectionRefused` and `WouldBlock` say that there may be one soon, and are
+    /// waited out.
+    async fn connect(&self) -> io::Result<UnixStream>;
+}
+
+/// The supervisor, asked for a model.
+pub struct Door {
+    client: Client,
+}
+
+impl Door {
+    /// Connects when there is something to ask. Must be called within a tokio runtime.
+    #[must_use]
+    pub fn new(connect: Arc<dyn Connect>) -> Self {
+        let connect = move || {
+            let connect = Arc::clone(&connect);
+            Box::pin(async move { connect.connect().await }) as talon_client::Connecting
+        };
+        Self { client: Client::through(Arc::new(connect)) }
+    }
+
+    /// What a plugin offers; `None` if it went away since it was listed.
+    async fn capabilities(&self, name: &str) -> Result<Option<PluginCapabilities>, Status> {
+        let asked = self.client.ask(|mut host| {
+            let question = GetPluginRequest { name: name.to_owned(), for_model: true };
+            async move { host.get_plugin(question).await }
+        });
+        match asked.await {
+            Ok(answer) => Ok(answer.into_inner().capabilities),
+            Err(status) if status.code() == Code::NotFound => Ok(None),
+            Err(status) => Err(status),
+        }
+    }
+}
+
+#[async_trait]
+impl Host for Door {
+    async fn tools(&self) -> Result<Vec<(String, PluginCapabilities)>, HostError> {
+        let listed =
+            self.client.ask(|mut host| async move { host.list_plugins(ListPluginsRequest {}).await });
+        let plugins = listed.await.map_err(unreachable)?.into_inner().plugins;
+        let up = plugins.into_iter().filter(|plugin| plugin.desired == "up").map(|plugin| plugin.name);
+        let asked = up.map(|name| async move {
+            let capabilities = self.capabilities(&name).await?;
+            Ok::<_, Status>(capabilities.map(|capabilities| (name, capabilities)))
+        });
+        let mut told = futures_util::stream::iter(asked).buffered(ASKED_AT_ONCE);
+        let (mut offered, mut tools, mut bytes, mut left_out) = (Vec::new(), 0, 0, 0);
+        while let Some(one) = told.next().await {
+            let Some((name, capabilities)) = one.map_err(unreachable)? else { continue };
+            let (more_tools, more_bytes) = (capabilities.actions.len(), capabilities.encoded_len());
+            if tools + more_tools > MAX_TOOLS || bytes + more_bytes > MAX_TOOLS_BYTES {
+                left_out += more_tools;
+                continue;
+            }
+            tools += more_tools;
+            bytes += more_bytes;
+            offered.push((name, capabilities));
+        }
+        if left_out > 0 {
+            tracing::warn!(
+                target: "agent", left_out,
+                "more tools than a turn takes ({MAX_TOOLS}, {MAX_TOOLS_BYTES} bytes): name those that are needed in agent.allow"
+            );
+        }
+        Ok(offered)
+    }
+
+    async fn execute(
+        &self,
+        call: &HostCall,
+        progress: &mut (dyn FnMut(Progress) + Send),
+    ) -> Result<ExecuteResponse, HostError> {
+        let HostCall { plugin, action, args, context, within } = call;
+        let request = ExecuteRequest {
+            plugin: plugin.clone(),
+            action: action.clone(),
+            args: args.clone().into_iter().collect(),
+            context: context.clone().into_iter().collect(),
+            for_model: true,
+            within: within.clone(),
+            ..ExecuteRequest::default()
+        };
+        let mut watch = |said: &talon_proto::host::Progress| {
+            let talon_proto::host::Progress { progress: so_far, total, message } = said.clone();
+            progress(Progress { progress: so_far, total, message });
+        };
+        let answer = self.client.execute_watched(request, Some(&mut watch)).await;
+        answer.map_err(failed)
+    }
+}
+
+fn unreachable(status: Status) -> HostError {
+    let why = talon_client::reason(&status).map_or_else(|| status.message().to_owned(), io::Error::to_string);
+    HostError::Unknown { why }
+}
+
+/// What is known of a call that has no answer.
+fn failed(error: CallError) -> HostError {
+    let why = error.to_string();
+    // The supervisor says these before it asks a plugin; others it may say behind that.
+    let refused = [Code::InvalidArgument, Code::PermissionDenied, Code::FailedPrecondition];
+    match error.known {
+        Known::NotBegun => HostError::NotMade { why },
+        Known::Answered if refused.contains(&error.status.code()) => HostError::NotMade { why },
+        Known::Answered | Known::Unknown => HostError::Unknown { why },
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,53 @@
+//! Whether whoever talks may call something, as the operator says.
+
+use std::sync::Arc;
+
+use talon_agent_settings::{AllowKeys, covers};
+
+/// The lists of `agent.allow` that hold for a turn's sender and for its channel. Each of them has to cover what is called, and an
+/// empty one covers nothing.
+///
+/// They are lists of their own beside [`super::TurnSpec::within`]: what the host hears of is bounded, and it holds them against a
+/// plugin's call itself. The agent's own tools never pass the host, so that for them these are what counts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Allowed(Arc<[Vec<String>]>);
+
+impl Allowed {
+    /// Those of a sender on a channel; who is not named may call everything.
+    #[must_use]
+    pub fn new(allow: &AllowKeys, sender: &str, channel: &str) -> Self {
+        [allow.senders.get(sender), allow.channels.get(channel)].into_iter().flatten().cloned().collect()
+    }
+
+    /// Whether all of them cover an action.
+    #[must_use]
+    pub fn cover(&self, plugin: &str, action: &str) -> bool {
+        self.0.iter().all(|list| list.iter().any(|pattern| covers(pattern, plugin, action)))
+    }
+}
+
+impl FromIterator<Vec<String>> for Allowed {
+    fn from_iter<I: IntoIterator<Item = Vec<String>>>(lists: I) -> Self {
+        Self(lists.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_senders_list_and_the_channels_both_have_to_cover_a_call() {
+        let keys = |json: &str| serde_json::from_str::<AllowKeys>(json).expect("lists");
+        let allow = keys(
+            r#"{ "senders": { "ada": ["files.*", "memory.save"], "eve": [] }, "channels": { "cli": ["files.read", "memory.*"] } }"#,
+        );
+        let may =
+            |sender, channel, plugin, action| Allowed::new(&allow, sender, channel).cover(plugin, action);
+        assert!(may("ada", "cli", "files", "read") && may("ada", "cli", "memory", "save"));
+        assert!(!may("ada", "cli", "files", "write") && !may("ada", "cli", "memory", "search"));
+        assert!(may("ada", "else", "files", "write"), "a channel that is not named takes nothing away");
+        assert!(!may("eve", "else", "files", "read"), "an empty list covers nothing");
+        assert!(may("bob", "else", "x", "y"), "who is not named may call everything");
+    }
+}

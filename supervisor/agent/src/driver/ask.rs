@@ -1,0 +1,152 @@
+//! One question to a model.
+
+use talon_llm::model::{Chunk, ErrorClass, Request, Usage};
+use talon_llm::route::fallback::{Answered, Exhausted, GaveUp, Heard, Listen};
+use talon_llm::route::retry;
+use talon_llm::route::router::{Outage, RouteError, Unfit};
+use talon_proto::agent;
+use talon_proto::agent::chunk::Kind;
+
+use super::drive::{PICO_A_MICRO, Running};
+use super::{Entry, Listener};
+use crate::budget::Limit;
+use crate::loop_context::Failure;
+use crate::machine::Fact;
+
+impl Running<'_> {
+    /// Asks. The answer is the fact.
+    pub(super) async fn ask(&mut self) -> Result<Fact, Failure> {
+        if let Some(Entry::Answered { answer, micro_usd }) = self.replay.pop_front() {
+            self.rebuilt = true;
+            self.account.spend(u128::from(micro_usd) * PICO_A_MICRO);
+            self.account.told();
+            return Ok(Fact::Answered { answer: *answer, micro_usd });
+        }
+        if let Some(limit) = self.too_dear() {
+            return Err(Failure::Limit(limit));
+        }
+        let Some(question) = self.question.take() else {
+            return Err(Failure::Internal("a question was asked before it was put together".to_owned()));
+        };
+        let tokens = u64::try_from(question.stats.total).unwrap_or(u64::MAX).max(self.needed);
+        let mut request = Request {
+            messages: question.messages,
+            tools: question.tools,
+            thinking: self.spec.thinking,
+            ..Request::default()
+        };
+        if self.holds_to_the_form(&request.tools) {
+            request.answer_schema = self.schema.as_ref().map(|schema| schema.text().clone());
+        }
+        let mut heard = String::new();
+        let mut forward = Forward { listener: &*self.spec.listener, heard: &mut heard };
+        let ask = self.asking(&request, tokens);
+        let said = self.unless_stopped(self.world.chain.ask(&ask, &mut forward)).await;
+        match said {
+            Ok(Ok(answered)) => Ok(self.answered(answered)),
+            Ok(Err(exhausted)) => Err(self.exhausted(exhausted)),
+            Err(failure) => {
+                self.heard = heard;
+                Err(failure)
+            }
+        }
+    }
+
+    /// What others than the model's questions cost may have used up the rest: summaries, sub-agents.
+    fn too_dear(&self) -> Option<Limit> {
+        let most = self.spec.budgets.micro_usd?;
+        let spent = self.account.pico_usd / PICO_A_MICRO;
+        (spent >= u128::from(most)).then_some(Limit::Cost { most_micro_usd: most })
+    }
+
+    fn answered(&mut self, answered: Answered) -> Fact {
+        let mut failed = answered.attempts.iter().filter(|attempt| {
+            attempt.model != answered.model.name || attempt.provider != answered.model.provider
+        });
+        if let Some(attempt) = failed.next_back()
+            && let Some(error) = &attempt.error
+        {
+            let (first, class) =
+                (format!("{}/{}", attempt.provider, attempt.model), retry::word(error.class));
+            self.notice("info", format!("{} answered, for {first} did not ({class}).", answered.model));
+        }
+        self.account.spend(answered.total_cost().picodollars());
+        let micro_usd = self.account.told();
+        self.account.tried(answered.attempts);
+        self.account.model = Some(answered.model);
+        Fact::Answered { answer: super::keep::bounded(answered.answer), micro_usd }
+    }
+
+    fn exhausted(&mut self, exhausted: Exhausted) -> Failure {
+        let word = match &exhausted.why {
+            GaveUp::NoRoute(error) => no_route(error),
+            GaveUp::OverBudget(_) => "over_budget",
+            GaveUp::Final(error) if error.class == ErrorClass::Context => "context_full",
+            GaveUp::Final(_)
+            | GaveUp::AllFailed
+            | GaveUp::OutOfPatience { .. }
+            | GaveUp::CannotWithdraw(_) => "exhausted",
+        };
+        let cost = exhausted.attempts.iter().map(|attempt| attempt.cost.picodollars()).sum();
+        self.account.spend(cost);
+        self.account.word = Some(word);
+        let sentence = exhausted.to_string();
+        self.account.tried(exhausted.attempts);
+        Failure::Model(sentence)
+    }
+}
+
+/// The word for why there was nobody to ask. What passes by itself is `exhausted`: it is worth another try later.
+pub(super) fn no_route(error: &RouteError) -> &'static str {
+    let all: Vec<&Unfit> = match error {
+        RouteError::UnknownPin(_) | RouteError::NoModels => return "no_provider",
+        RouteError::PinUnfit { why, .. } => vec![why],
+        RouteError::NoneFits { passed_over } => passed_over.iter().map(|one| &one.why).collect(),
+    };
+    let passes =
+        |why: &&Unfit| matches!(why, Unfit::Out(outage) if !matches!(outage, Outage::NotSetUp { .. }));
+    if all.iter().any(passes) {
+        "exhausted"
+    } else if all.iter().any(|why| matches!(why, Unfit::Window { .. })) {
+        "context_full"
+    } else {
+        "no_provider"
+    }
+}
+
+pub(super) fn add(to: &mut Usage, more: Usage) {
+    to.input_tokens = to.input_tokens.saturating_add(more.input_tokens);
+    to.cached_input_tokens = to.cached_input_tokens.saturating_add(more.cached_input_tokens);
+    to.output_tokens = to.output_tokens.saturating_add(more.output_tokens);
+    to.thinking_tokens = to.thinking_tokens.saturating_add(more.thinking_tokens);
+}
+
+/// Passes an answer's pieces on.
+struct Forward<'a> {
+    listener: &'a dyn Listener,
+    /// Its text so far, which is all there is if the turn is ended in the middle.
+    heard: &'a mut String,
+}
+
+impl Listen for Forward<'_> {
+    fn hear(&mut self, heard: Heard) {
+        let kind = match heard {
+            Heard::Piece(Chunk::Text(text)) => {
+                self.heard.push_str(&text);
+                Kind::Text(agent::Text { text })
+            }
+            Heard::Piece(Chunk::Thinking(text)) => Kind::Thinking(agent::Thinking { text }),
+            // It is told when it is made.
+            Heard::Piece(Chunk::Call(_)) => return,
+            Heard::Withdrawn { model, class } => {
+                self.heard.clear();
+                let text = format!(
+                    "{model} failed in the middle of its answer ({}): what it said so far does not count.",
+                    retry::word(class)
+                );
+                Kind::Notice(agent::Notice { level: "warn".to_owned(), text, discard_text: true })
+            }
+        };
+        self.listener.hear(kind);
+    }
+}

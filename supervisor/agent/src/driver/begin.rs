@@ -1,0 +1,177 @@
+//! What a turn begins with: its journal, what is remembered, and what may be called.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use talon_agent_settings::covers;
+use talon_proto::plugin::PluginCapabilities;
+
+use super::drive::Running;
+use super::{AskedWith, Entry, Recollection};
+use crate::answer::Schema;
+use crate::journal::{Transcript, Unfinished};
+use crate::loop_context::Failure;
+use crate::machine::Turn;
+use crate::subagent::Within;
+use crate::tools::Offer;
+
+/// Patterns that fit nothing which are named in a notice; of more there is how many.
+const MAX_NAMED: usize = 5;
+
+impl Running<'_> {
+    pub(super) async fn begin(&mut self) -> Result<(), Failure> {
+        let resumes = self.spec.resumes.take();
+        let number = self.spec.caller.turn;
+        if let Some(journal) = self.spec.journal.clone() {
+            let (mut past, summary) = journal.past().await.map_err(stored)?;
+            // What it has of this turn comes again, from the entries.
+            past.retain(|past| past.turn != number);
+            self.said = Transcript::after(past);
+            self.summary = summary;
+        }
+        match resumes {
+            Some(unfinished) => self.resume(unfinished)?,
+            None => {
+                let asked = self.asked();
+                self.write(asked).await?;
+            }
+        }
+        let (recalled, offer) = self.unless_stopped(self.gather()).await?;
+        self.prompt =
+            self.spec.prompt.clone().memories(recalled.memories.clone()).hints(recalled.hints.clone());
+        self.recalled = recalled;
+        self.offer = Arc::new(offer);
+        Ok(())
+    }
+
+    fn asked(&self) -> Entry {
+        let with = AskedWith {
+            within: self.spec.within.clone(),
+            no_tools: self.spec.no_tools,
+            schema: self.spec.schema.as_ref().map(|schema| schema.text().clone()),
+            model: self.spec.pins.request.clone(),
+            thinking: self.spec.thinking,
+        };
+        Entry::Asked { text: self.spec.request.clone(), with: Box::new(with) }
+    }
+
+    /// Takes up a turn where it was interrupted. What narrowed it then narrows it now, beside what does so now.
+    fn resume(&mut self, unfinished: Unfinished) -> Result<(), Failure> {
+        let Unfinished { request, with, entries, .. } = unfinished;
+        let AskedWith { within, no_tools, schema, model, thinking } = with;
+        self.spec.request.clone_from(&request);
+        self.turn = Turn::new(request, self.spec.budgets.clone());
+        self.spec.no_tools |= no_tools;
+        self.spec.pins.request = model;
+        self.spec.thinking = thinking;
+        if let Some(schema) = schema {
+            let schema = Schema::new(schema).map_err(|error| Failure::Internal(error.to_string()))?;
+            self.schema = Some(Arc::new(schema));
+        }
+        let mut entries = entries.into_iter();
+        if let Some(asked) = entries.next() {
+            self.said.take(self.spec.caller.turn, &asked);
+        }
+        self.replay = entries.collect();
+        self.rebuilt = true;
+        self.resumed = true;
+        let then = (!within.is_empty()).then_some(&within[..]);
+        match crate::subagent::within(&self.spec.within, then) {
+            Within::Patterns(both) => self.spec.within = both,
+            Within::Nothing => self.spec.no_tools = true,
+        }
+        Ok(())
+    }
+
+    /// What is remembered and what may be called. Neither can fail a turn: without plugins it can still answer.
+    async fn gather(&self) -> (Recollection, Offer) {
+        let (recalled, plugins) = tokio::join!(self.recall(), self.plugins());
+        let own = self.own_tools();
+        let names: BTreeSet<&str> = own.iter().map(|(name, _)| name.as_str()).collect();
+        let plugins = plugins.into_iter().filter(|(name, _)| {
+            let ours = names.contains(name.as_str());
+            if ours {
+                tracing::warn!(target: "agent", plugin = %name, "not offered: the agent has tools of its own of this name; rename the plugin");
+            }
+            !ours
+        });
+        let all: Vec<(String, PluginCapabilities)> = plugins.chain(own.iter().cloned()).collect();
+        self.tell_unfit(&all);
+        let actions = all.iter().flat_map(|(plugin, capabilities)| {
+            let offered = capabilities.actions.iter().filter(|action| self.may(plugin, &action.name));
+            offered.map(move |action| (plugin.as_str(), action))
+        });
+        (recalled, Offer::new(actions))
+    }
+
+    /// A pattern that fits nothing is a slip, or names a plugin that is not up: the model would do without, and nobody know why. What
+    /// the operator grants a sub-agent may fit nothing.
+    fn tell_unfit(&self, all: &[(String, PluginCapabilities)]) {
+        // Without the plugins nothing would fit, and that was told.
+        if self.spec.no_tools || all.is_empty() || !self.spec.caller.subagent.is_empty() {
+            return;
+        }
+        let fits = |pattern: &&String| {
+            let mut of = all.iter();
+            of.any(|(plugin, said)| said.actions.iter().any(|action| covers(pattern, plugin, &action.name)))
+        };
+        let unfit: Vec<&str> = self.spec.within.iter().filter(|one| !fits(one)).map(String::as_str).collect();
+        if unfit.is_empty() {
+            return;
+        }
+        let named = unfit[..unfit.len().min(MAX_NAMED)].join(", ");
+        let more = match unfit.len().saturating_sub(MAX_NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        self.notice(
+            "warn",
+            format!("No tool fits {named}{more}. `talon status` has the plugins that are up."),
+        );
+    }
+
+    /// Whether the turn may call it, by what it was narrowed to and by what the operator lets whoever talks call. A plugin's call
+    /// is looked at by the host as well; one of the agent's own here alone.
+    pub(super) fn may(&self, plugin: &str, action: &str) -> bool {
+        let patterns = &self.spec.within;
+        (patterns.is_empty() || patterns.iter().any(|pattern| covers(pattern, plugin, action)))
+            && self.spec.allowed.cover(plugin, action)
+    }
+
+    /// A sub-agent has a task and no past.
+    async fn recall(&self) -> Recollection {
+        if !self.spec.caller.subagent.is_empty() {
+            return Recollection::default();
+        }
+        self.world.recall.recall(&self.spec.caller, &self.spec.request).await
+    }
+
+    async fn plugins(&self) -> Vec<(String, PluginCapabilities)> {
+        if self.spec.no_tools {
+            return Vec::new();
+        }
+        match self.world.host.tools().await {
+            Ok(plugins) => plugins,
+            Err(error) => {
+                tracing::warn!(target: "agent", session = %self.spec.caller.session, %error, "a turn goes on without plugins");
+                self.notice(
+                    "warn",
+                    format!("No plugin can be called in this turn: {error}. See `talon status`."),
+                );
+                Vec::new()
+            }
+        }
+    }
+
+    fn own_tools(&self) -> Vec<(String, PluginCapabilities)> {
+        if self.spec.no_tools {
+            return Vec::new();
+        }
+        let offered = self.world.own.iter().filter_map(|own| own.capabilities(&self.spec.caller));
+        offered.map(|capabilities| (capabilities.name.clone(), capabilities)).collect()
+    }
+}
+
+pub(super) fn stored(error: super::JournalError) -> Failure {
+    Failure::Store(error.why)
+}

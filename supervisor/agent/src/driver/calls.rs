@@ -1,0 +1,301 @@
+//! The calls of one answer: all at once, each asked for first.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use talon_guard::Raw;
+use talon_llm::model::{Arguments, Finish, ToolCall};
+use talon_proto::agent;
+use talon_proto::agent::chunk::Kind;
+use tokio::time::Instant;
+
+use super::drive::Running;
+use super::overheard::Overheard;
+use super::{Confirmed, Entry, HostCall, HostError, Listener, OwnCall, OwnTools, Progress};
+use crate::journal::UNKNOWN;
+use crate::loop_context::{Failure, Ran, ToolResult};
+use crate::machine::Fact;
+use crate::tools::{self, Batch, Checked, Planned, Tool};
+
+/// What the transcript has for calls that were under way when their turn was ended.
+const ENDED: &str = "the turn was ended during this call, and it is not known what the call did";
+
+/// What the model gets for a call that nobody lets it make.
+const NOT_GRANTED: &str = "error: not_granted: this may not be called in this session; do without it";
+
+/// What came of one call.
+struct Brought {
+    place: usize,
+    result: ToolResult,
+}
+
+impl Running<'_> {
+    /// Makes all calls that can be made. The results, in the calls' order, are the fact.
+    pub(super) async fn run_tools(&mut self, calls: &[ToolCall]) -> Result<Fact, Failure> {
+        let (began, mut brought) = self.begun_before();
+        if let Some(Entry::Executed(results)) = self.replay.front() {
+            let results = results.clone();
+            self.replay.pop_front();
+            self.rebuilt = true;
+            return Ok(self.executed(calls, results));
+        }
+        self.caught_up();
+        let finish = self.turn.context().answer().map_or(Finish::default(), |answer| answer.finish);
+        let offer = Arc::clone(&self.offer);
+        let Planned { run, mut batch } = tools::plan(calls, finish, &offer, &self.spec.budgets);
+        for (place, call) in calls.iter().enumerate() {
+            let tool = offer.get(&call.name);
+            self.spec.listener.hear(Kind::ToolCall(told(call, tool)));
+            if let Some(refused) = batch.get(place) {
+                let (plugin, action) = tool.map_or(("", ""), |tool| (&tool.plugin, &tool.action));
+                self.observe.tool(&self.spec.caller, plugin, action, refused.ran, Duration::ZERO);
+                self.tell_result(call, refused, Duration::ZERO, false);
+            }
+        }
+        let overheard = Arc::new(Overheard::new(Arc::clone(&self.spec.listener)));
+        let mut failed = None;
+        {
+            let this = &*self;
+            let mut running = FuturesUnordered::new();
+            for (place, checked) in run {
+                if let Some(result) = brought.remove(&place) {
+                    this.tell_result(&calls[place], &result, Duration::ZERO, false);
+                    place_in(&mut batch, place, result);
+                } else if began.contains(&place) {
+                    let result = tools::said_no(UNKNOWN);
+                    this.tell_result(&calls[place], &result, Duration::ZERO, false);
+                    place_in(&mut batch, place, result);
+                } else {
+                    running.push(this.call(place, &calls[place], checked, &overheard));
+                }
+            }
+            loop {
+                let next = tokio::select! {
+                    biased;
+                    failure = this.stopped() => {
+                        failed = Some(failure);
+                        break;
+                    }
+                    next = running.next() => next,
+                };
+                let Some(Brought { place, result }) = next else { break };
+                let kept = if running.is_empty() {
+                    Ok(())
+                } else {
+                    this.unless_stopped(this.keep_early(place, &result)).await
+                };
+                place_in(&mut batch, place, result);
+                if let Err(failure) = kept {
+                    failed = Some(failure);
+                    break;
+                }
+            }
+        }
+        self.account.spend(overheard.pico_usd());
+        let Some(failure) = failed else {
+            let results = batch.into_results().unwrap_or_else(|batch| batch.give_up(ENDED));
+            return Ok(self.executed(calls, results));
+        };
+        for place in batch.missing() {
+            let given_up = tools::said_no(ENDED);
+            self.tell_result(&calls[place], &given_up, Duration::ZERO, false);
+        }
+        let results = batch.give_up(ENDED);
+        self.remember(calls, &results);
+        if let Err(error) = self.write(Entry::Executed(results)).await {
+            tracing::warn!(target: "agent", session = %self.spec.caller.session, %error, "results were not stored");
+        }
+        Err(failure)
+    }
+
+    fn executed(&mut self, calls: &[ToolCall], results: Vec<ToolResult>) -> Fact {
+        self.batch = (calls.to_vec(), results.clone());
+        Fact::Executed(results)
+    }
+
+    /// What of these calls an interrupted turn had begun, and what came of some.
+    fn begun_before(&mut self) -> (BTreeSet<usize>, BTreeMap<usize, ToolResult>) {
+        let (mut began, mut brought) = (BTreeSet::new(), BTreeMap::new());
+        loop {
+            match self.replay.front() {
+                Some(Entry::Began { place }) => drop(began.insert(*place)),
+                Some(Entry::Brought { place, result }) => drop(brought.insert(*place, result.clone())),
+                _ => return (began, brought),
+            }
+            if let Some(entry) = self.replay.pop_front() {
+                self.said.take(self.spec.caller.turn, &entry);
+            }
+        }
+    }
+
+    /// One call: asked for, begun, made.
+    async fn call(
+        &self,
+        place: usize,
+        call: &ToolCall,
+        checked: Checked<'_>,
+        overheard: &Arc<Overheard>,
+    ) -> Brought {
+        let (tool, args) = (checked.tool, checked.on_wire());
+        let listener: Arc<dyn Listener> = Arc::clone(overheard) as _;
+        let (result, truncated, latency) = 'made: {
+            // No tool is offered that may not be called. Should one be, nothing else stands before the agent's own.
+            if !self.may(&tool.plugin, &tool.action) {
+                break 'made (tools::said_no(NOT_GRANTED), false, Duration::ZERO);
+            }
+            let confirmed = {
+                let _waiting = self.clock.wait();
+                let (read_only, destructive) = (tool.read_only, tool.destructive);
+                let (caller, confirm) = (&self.spec.caller, &self.world.confirm);
+                confirm
+                    .may(
+                        caller,
+                        &call.id,
+                        &tool.plugin,
+                        &tool.action,
+                        &args,
+                        read_only,
+                        destructive,
+                        &listener,
+                    )
+                    .await
+            };
+            if let Confirmed::No(words) = confirmed {
+                break 'made (tools::said_no(&Raw::from(words).text()), false, Duration::ZERO);
+            }
+            let _working = self.clock.work();
+            if let Err(error) = self.journal_began(place).await {
+                break 'made (tools::said_no(&format!("error: not made: {error}")), false, Duration::ZERO);
+            }
+            let since = Instant::now();
+            let own = self.world.own.iter().find(|own| is_of(&***own, self, tool));
+            let (result, truncated) = match own {
+                Some(own) => {
+                    let call = OwnCall {
+                        caller: self.spec.caller.clone(),
+                        call_id: call.id.clone(),
+                        plugin: tool.plugin.clone(),
+                        action: tool.action.clone(),
+                        args,
+                        listener,
+                        within: self.spec.within.clone(),
+                        allowed: self.spec.allowed.clone(),
+                        clock: self.clock.clone(),
+                    };
+                    (own.call(call).await, false)
+                }
+                None => self.through_the_host(call, tool, args).await,
+            };
+            (super::keep::kept(result, &self.world.sanitizer), truncated, since.elapsed())
+        };
+        let (plugin, action) = (&tool.plugin, &tool.action);
+        tracing::debug!(target: "agent", %plugin, %action, ran = ?result.ran, ?latency, truncated, "a call ended");
+        self.observe.tool(&self.spec.caller, plugin, action, result.ran, latency);
+        self.tell_result(call, &result, latency, truncated);
+        Brought { place, result }
+    }
+
+    async fn through_the_host(
+        &self,
+        call: &ToolCall,
+        tool: &Tool,
+        args: BTreeMap<String, String>,
+    ) -> (ToolResult, bool) {
+        let asked = HostCall {
+            plugin: tool.plugin.clone(),
+            action: tool.action.clone(),
+            args,
+            context: self.host_context(),
+            within: self.spec.within.clone(),
+        };
+        let mut progress = |Progress { progress, total, message }: Progress| {
+            let call_id = call.id.clone();
+            self.spec.listener.hear(Kind::ToolProgress(agent::ToolProgress {
+                call_id,
+                progress,
+                total,
+                message,
+            }));
+        };
+        match self.world.host.execute(&asked, &mut progress).await {
+            Ok(response) => {
+                let truncated = response.report.as_ref().is_some_and(|report| report.truncated);
+                (tools::from_host(&response, &self.world.sanitizer), truncated)
+            }
+            Err(error) => {
+                let words = match error {
+                    HostError::NotMade { .. } => format!("error: {error}"),
+                    HostError::Unknown { .. } => {
+                        format!("error: {error}; it is not known whether the call took effect")
+                    }
+                };
+                (tools::said_no(&Raw::from(words).text()), false)
+            }
+        }
+    }
+
+    /// What is empty is not known, and left out.
+    fn host_context(&self) -> BTreeMap<String, String> {
+        let caller = &self.spec.caller;
+        let known = [
+            ("session_id", &caller.session),
+            ("conversation_id", &caller.session),
+            ("sender", &caller.sender),
+            ("channel", &caller.channel),
+            ("subagent", &caller.subagent),
+            ("correlation_id", &caller.correlation_id),
+        ];
+        let known = known.into_iter().filter(|(_, value)| !value.is_empty());
+        known.map(|(key, value)| (key.to_owned(), value.clone())).collect()
+    }
+
+    fn tell_result(&self, call: &ToolCall, result: &ToolResult, latency: Duration, truncated: bool) {
+        self.spec.listener.hear(Kind::ToolResult(agent::ToolResult {
+            call_id: call.id.clone(),
+            tool: call.name.clone(),
+            success: result.ran == Ran::Succeeded,
+            output: result.block.clone(),
+            duration_ms: super::tell::milliseconds(latency),
+            truncated,
+        }));
+    }
+
+    /// What there is to learn of the turn, and how it is told at its end.
+    pub(super) fn remember(&mut self, calls: &[ToolCall], results: &[ToolResult]) {
+        for (call, result) in calls.iter().zip(results) {
+            let tool = self.offer.get(&call.name);
+            if let (Some(tool), Ran::Succeeded | Ran::Failed) = (tool, result.ran) {
+                let made = (tool.plugin.clone(), tool.action.clone(), result.ran == Ran::Succeeded);
+                self.account.calls.push(made);
+            }
+        }
+    }
+}
+
+/// Each place is run once, so that it has no result yet; and if it had, the first one counts.
+fn place_in(batch: &mut Batch, place: usize, result: ToolResult) {
+    if let Err(error) = batch.put(place, result) {
+        tracing::error!(target: "agent", %error, "a result came twice");
+    }
+}
+
+fn is_of(own: &dyn OwnTools, running: &Running<'_>, tool: &Tool) -> bool {
+    own.capabilities(&running.spec.caller).is_some_and(|capabilities| capabilities.name == tool.plugin)
+}
+
+fn told(call: &ToolCall, tool: Option<&Tool>) -> agent::ToolCall {
+    let arguments = match &call.arguments {
+        Arguments::Object(arguments) => serde_json::to_string(arguments).unwrap_or_default(),
+        Arguments::Unreadable(text) => text.clone(),
+    };
+    agent::ToolCall {
+        call_id: call.id.clone(),
+        plugin: tool.map(|tool| tool.plugin.clone()).unwrap_or_default(),
+        action: tool.map(|tool| tool.action.clone()).unwrap_or_default(),
+        tool: call.name.clone(),
+        arguments,
+    }
+}

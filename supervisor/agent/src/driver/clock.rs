@@ -1,0 +1,212 @@
+//! The time that a turn has used, without the time for which it waited for a person.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// A turn's clock. Clones are the same clock.
+///
+/// It stands still while a call waits for somebody's word and nothing else of the turn runs: who is at lunch takes no time from the
+/// model, and a tool that hangs takes it all the same.
+#[derive(Debug, Clone)]
+pub struct Clock(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    state: Mutex<State>,
+    /// Told whenever the clock stops or goes on.
+    changed: watch::Sender<()>,
+    /// That of the turn within which this one runs.
+    outer: Option<Clock>,
+}
+
+#[derive(Debug)]
+struct State {
+    counted: Duration,
+    since: Instant,
+    waiting: usize,
+    working: usize,
+}
+
+impl State {
+    fn stands(&self) -> bool {
+        self.waiting > 0 && self.working == 0
+    }
+
+    fn elapsed(&self, now: Instant) -> Duration {
+        if self.stands() {
+            return self.counted;
+        }
+        self.counted.saturating_add(now.saturating_duration_since(self.since))
+    }
+}
+
+/// What a call is at.
+#[derive(Debug, Clone, Copy)]
+enum What {
+    Waiting,
+    Working,
+}
+
+/// While it lives, a call waits or works.
+#[derive(Debug)]
+#[must_use = "the clock counts what is held"]
+pub struct Held {
+    clock: Clock,
+    what: What,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.clock.change(None, Some(self.what));
+    }
+}
+
+impl State {
+    fn count(&mut self, what: What) -> &mut usize {
+        match what {
+            What::Waiting => &mut self.waiting,
+            What::Working => &mut self.working,
+        }
+    }
+}
+
+impl Clock {
+    /// Begins now. `outer` is the clock of the turn within which this one runs: a call of that turn, which works, waits while
+    /// this one stands.
+    #[must_use]
+    pub fn start(outer: Option<Self>) -> Self {
+        let state = State { counted: Duration::ZERO, since: Instant::now(), waiting: 0, working: 0 };
+        Self(Arc::new(Inner { state: Mutex::new(state), changed: watch::Sender::new(()), outer }))
+    }
+
+    /// What was used so far.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        self.state().elapsed(Instant::now())
+    }
+
+    /// A call waits for a person.
+    pub fn wait(&self) -> Held {
+        self.hold(What::Waiting)
+    }
+
+    /// A call runs.
+    pub fn work(&self) -> Held {
+        self.hold(What::Working)
+    }
+
+    fn hold(&self, what: What) -> Held {
+        self.change(Some(what), None);
+        Held { clock: self.clone(), what }
+    }
+
+    /// Returns when so much was used.
+    pub async fn reached(&self, most: Duration) {
+        let mut changed = self.0.changed.subscribe();
+        loop {
+            changed.mark_unchanged();
+            let (stands, elapsed) = {
+                let state = self.state();
+                (state.stands(), state.elapsed(Instant::now()))
+            };
+            if elapsed >= most {
+                return;
+            }
+            // The sender is in this clock, so that neither branch ends by its being gone.
+            if stands {
+                drop(changed.changed().await);
+            } else {
+                drop(tokio::time::timeout(most - elapsed, changed.changed()).await);
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, more: Option<What>, less: Option<What>) {
+        let (before, after) = {
+            let mut state = self.state();
+            let (now, before) = (Instant::now(), state.stands());
+            state.counted = state.elapsed(now);
+            state.since = now;
+            if let Some(what) = more {
+                *state.count(what) += 1;
+            }
+            if let Some(what) = less {
+                let count = state.count(what);
+                *count = count.saturating_sub(1);
+            }
+            (before, state.stands())
+        };
+        if before == after {
+            return;
+        }
+        self.0.changed.send_replace(());
+        if let Some(outer) = &self.0.outer {
+            let (more, less) =
+                if after { (What::Waiting, What::Working) } else { (What::Working, What::Waiting) };
+            outer.change(Some(more), Some(less));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[tokio::test(start_paused = true)]
+    async fn it_stands_still_only_while_nothing_but_a_person_is_waited_for() {
+        let clock = Clock::start(None);
+        tokio::time::advance(SECOND).await;
+        let waiting = clock.wait();
+        tokio::time::advance(SECOND).await;
+        assert_eq!(clock.elapsed(), SECOND);
+        let working = clock.work();
+        tokio::time::advance(SECOND).await;
+        assert_eq!(clock.elapsed(), 2 * SECOND, "another call runs");
+        drop(working);
+        tokio::time::advance(SECOND).await;
+        assert_eq!(clock.elapsed(), 2 * SECOND);
+        drop(waiting);
+        tokio::time::advance(SECOND).await;
+        assert_eq!(clock.elapsed(), 3 * SECOND);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_turn_within_waits_for_stops_the_outer_one_too() {
+        let outer = Clock::start(None);
+        let call = outer.work();
+        let inner = Clock::start(Some(outer.clone()));
+        let waiting = inner.wait();
+        tokio::time::advance(SECOND).await;
+        assert_eq!((inner.elapsed(), outer.elapsed()), (Duration::ZERO, Duration::ZERO));
+        drop(waiting);
+        tokio::time::advance(SECOND).await;
+        assert_eq!((inner.elapsed(), outer.elapsed()), (SECOND, SECOND));
+        drop(call);
+        assert!(!outer.state().stands());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_limit_is_reached_later_by_as_much_as_it_stood() {
+        let clock = Clock::start(None);
+        let began = Instant::now();
+        let waiting = clock.wait();
+        let reached = tokio::spawn({
+            let clock = clock.clone();
+            async move { clock.reached(2 * SECOND).await }
+        });
+        tokio::time::sleep(10 * SECOND).await;
+        assert!(!reached.is_finished());
+        drop(waiting);
+        reached.await.expect("no panic");
+        assert_eq!(began.elapsed(), 12 * SECOND);
+    }
+}

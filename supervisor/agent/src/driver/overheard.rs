@@ -1,0 +1,33 @@
+//! What calls tell while they run.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use talon_proto::agent::chunk::Kind;
+
+use super::Listener;
+
+/// Passes on what calls tell, and counts what sub-agents among them cost: it is the turn's, too.
+pub(super) struct Overheard {
+    inner: Arc<dyn Listener>,
+    pico_usd: Mutex<u128>,
+}
+
+impl Overheard {
+    pub(super) fn new(inner: Arc<dyn Listener>) -> Self {
+        Self { inner, pico_usd: Mutex::new(0) }
+    }
+
+    pub(super) fn pico_usd(&self) -> u128 {
+        *self.pico_usd.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Listener for Overheard {
+    fn hear(&self, chunk: Kind) {
+        if let Kind::SubagentResult(result) = &chunk {
+            let mut sum = self.pico_usd.lock().unwrap_or_else(PoisonError::into_inner);
+            *sum = sum.saturating_add(result.cost_pico_usd.into());
+        }
+        self.inner.hear(chunk);
+    }
+}

@@ -1,0 +1,94 @@
+//! What does not fit into a question any more, taken into the running summary.
+
+use std::ops::Range;
+
+use talon_llm::model::Message;
+
+use super::drive::Running;
+use crate::compress;
+use crate::context::{CountTokens, count_messages};
+use crate::loop_context::Failure;
+
+/// Questions that summarize before one question of the turn. With the third of them 24,000 tokens are taken in; what is left over is
+/// taken in before the next question, and is said to be missing until then.
+const MAX_SUMMARIES: usize = 3;
+
+impl Running<'_> {
+    /// Has what is left out summarized, as far as a few questions take it in. Without a summary the question says what is missing.
+    pub(super) async fn summarize(
+        &mut self,
+        left_out: &[Range<usize>],
+        counter: &dyn CountTokens,
+    ) -> Result<(), Failure> {
+        let now = self.spec.caller.turn;
+        let older = left_out.first().filter(|range| range.start == 0).map_or(0, |range| range.end);
+        let older = self.said.messages()[..older].iter().take_while(|past| past.turn != now).count();
+        let mut left = MAX_SUMMARIES;
+        if older > 0 && !self.take_in(0..older, true, &mut left).await? {
+            return Ok(());
+        }
+        let gone = older;
+        let Some(within) = left_out.iter().find(|range| range.start >= gone && !range.is_empty()) else {
+            return Ok(());
+        };
+        // What is kept of this turn is the journal's until the turn is over; the summary of a part of it is for this turn alone.
+        let within = self.more_of_the_turn(within.start - gone..within.end - gone, counter);
+        self.take_in(within, false, &mut left).await.map(drop)
+    }
+
+    /// Takes a part of what was said into the summary. Whether all of it.
+    async fn take_in(&mut self, range: Range<usize>, keep: bool, left: &mut usize) -> Result<bool, Failure> {
+        let past = self.said.messages()[range.clone()].to_vec();
+        let mut running = compress::Running::new(self.summary.clone(), if keep { self.unkept } else { 0 });
+        let mut failed = None;
+        while running.taken < past.len() && *left > 0 {
+            *left -= 1;
+            let (chain, session) = (&self.world.chain, &self.spec.caller.session);
+            let asked = running.go_on(chain, session, &past, &self.spec.sections);
+            let said = self.unless_stopped(asked).await;
+            if let Err(why) = said? {
+                failed = Some(why);
+                break;
+            }
+            if let Some(journal) = self.spec.journal.as_ref().filter(|_| keep)
+                && let Err(error) = running.kept(&**journal).await
+            {
+                failed = Some(error.to_string());
+            }
+        }
+        self.account.spend(running.pico_usd);
+        super::ask::add(&mut self.account.usage, running.usage);
+        self.said.forget(range.start..range.start + running.taken);
+        if keep {
+            self.unkept = running.unkept();
+        }
+        let all = running.taken == past.len();
+        self.summary = running.summary;
+        if let Some(why) = failed {
+            tracing::warn!(target: "agent", session = %self.spec.caller.session, %why, "older turns were not summarized");
+            self.notice("warn", format!("Older turns are left out and could not be summarized: {why}"));
+        }
+        Ok(all)
+    }
+
+    /// What is left out of this turn, with so much of what stands behind it that half of the section is free: otherwise there would
+    /// be a summary to write before each question.
+    fn more_of_the_turn(&self, range: Range<usize>, counter: &dyn CountTokens) -> Range<usize> {
+        let messages = self.said.messages();
+        let is_exchange =
+            |message: &Message| matches!(message, Message::Assistant { calls, .. } if !calls.is_empty());
+        let latest = messages.iter().rposition(|past| is_exchange(&past.message)).unwrap_or(range.end);
+        let (mut end, mut tokens) = (latest.max(range.end), 0);
+        for at in (range.end..latest).rev() {
+            let message = &messages[at].message;
+            tokens += count_messages(std::slice::from_ref(message), counter);
+            if tokens > self.spec.sections.recent / 2 {
+                break;
+            }
+            if !matches!(message, Message::Tool { .. }) {
+                end = at;
+            }
+        }
+        range.start..end
+    }
+}

@@ -1,0 +1,149 @@
+//! Where limits end a turn.
+
+use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use talon_llm::model::Message;
+
+use super::fakes::{Own, fails, says};
+use super::setting::{Setting, lock};
+use std::sync::Arc;
+
+/// Calls the same for ever.
+const ALWAYS: &str = "answers: [{ say: 'I look.', call: [{ tool: files__read, arguments: { path: a } }] }]";
+
+fn number(n: u32) -> NonZeroU32 {
+    NonZeroU32::new(n).expect("not 0")
+}
+
+#[tokio::test(start_paused = true)]
+async fn iterations_end_with_a_partial_answer_and_a_warning_before() {
+    let mut setting = Setting::new(ALWAYS);
+    setting.budgets.iterations = number(3);
+    let times = AtomicU32::new(0);
+    setting.host.answers(move |call| says(&call, &times.fetch_add(1, Ordering::Relaxed).to_string()));
+    let end = setting.run("look").await;
+    let (word, sentence) = end.outcome.expect_err("no answer");
+    assert_eq!((word.as_str(), end.iterations), ("iterations", 3));
+    assert!(sentence.contains("asked 3 times"), "{sentence}");
+    assert_eq!(end.partial.as_deref(), Some("I look."));
+    assert_eq!(setting.host.made().len(), 3);
+    assert!(format!("{:?}", setting.model.last().messages).contains("the last time you are asked"));
+    let ended = setting.journal.ended().expect("an end");
+    assert!(ended.reason == "iterations" && ended.note.contains("asked 3 times"), "{ended:?}");
+    assert!(!lock(&setting.recall.learned)[0].success);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_keeps_failing_ends_the_turn() {
+    let setting = Setting::new(ALWAYS);
+    let times = AtomicU32::new(0);
+    setting.host.answers(move |call| fails(&call, &times.fetch_add(1, Ordering::Relaxed).to_string()));
+    let (word, sentence) = setting.run("look").await.outcome.expect_err("no answer");
+    assert_eq!(word, "tool_errors");
+    assert!(sentence.contains("files__read failed 8 times"), "{sentence}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_success_again_and_again_ends_the_turn() {
+    let setting = Setting::new(ALWAYS);
+    let (word, _) = setting.run("look").await.outcome.expect_err("no answer");
+    assert_eq!((word.as_str(), setting.host.made().len()), ("identical_successes", 3));
+    assert!(format!("{:?}", setting.model.last().messages).contains("once more ends the turn"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_failure_again_and_again_is_no_progress() {
+    let setting = Setting::new(ALWAYS);
+    setting.host.answers(|call| fails(&call, "no such file"));
+    let (word, _) = setting.run("look").await.outcome.expect_err("no answer");
+    assert_eq!((word.as_str(), setting.host.made().len()), ("no_progress", 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_ends_a_turn_that_waits_for_a_tool_and_lets_go_of_it() {
+    let setting = Setting::new(ALWAYS);
+    let alive = Arc::new(());
+    let held = Arc::downgrade(&alive);
+    let kept = std::sync::Mutex::new(Some(alive));
+    setting.host.answers(move |_| {
+        let alive = lock(&kept).take();
+        Box::pin(async move {
+            std::future::pending::<()>().await;
+            drop(alive);
+            unreachable!("nobody waits for it")
+        })
+    });
+    let end = setting.run("look").await;
+    let (word, sentence) = end.outcome.expect_err("no answer");
+    assert_eq!(word, "wall_time");
+    assert!(sentence.contains("600 s"), "{sentence}");
+    assert_eq!(end.duration_ms, 600_000);
+    assert!(held.upgrade().is_none(), "the call was let go of");
+    assert_eq!(setting.journal.kinds(), ["asked", "answered", "began", "executed", "ended"]);
+    let said = format!("{:?}", setting.journal.said());
+    assert!(said.contains("not known what the call did"), "{said}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_for_which_a_person_is_waited_for_does_not_count() {
+    let setting = Setting::new(
+        "answers: [{ when: { results: [notes__add] }, say: done }, { call: [{ tool: notes__add, arguments: { text: x } }] }]",
+    );
+    lock(&setting.confirm.parked).insert("notes.add".to_owned());
+    let confirm = Arc::clone(&setting.confirm);
+    let person = tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_secs(3 * 3600)).await;
+        lock(&confirm.parked).clear();
+        confirm.told.notify_one();
+    });
+    let end = setting.run("note it").await;
+    person.await.expect("no panic");
+    assert_eq!(end.outcome, Ok("done".to_owned()));
+    assert_eq!(end.duration_ms, 3 * 3600 * 1000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn cost_ends_a_turn_before_its_tools_are_run() {
+    let mut setting = Setting::new(
+        "answers: [{ say: 'I look.', call: [{ tool: files__read, arguments: { path: a } }], usage: { input_tokens: 1000000, cached_input_tokens: 0, output_tokens: 0, thinking_tokens: 0 } }]",
+    );
+    setting.budgets.micro_usd = Some(1_000_000);
+    let end = setting.run("look").await;
+    let (word, sentence) = end.outcome.expect_err("no answer");
+    assert_eq!((word.as_str(), end.partial.as_deref()), ("cost", Some("I look.")));
+    assert!(sentence.contains("$1"), "{sentence}");
+    assert_eq!(end.cost_pico_usd, 1_000_000_000_000);
+    assert!(setting.host.made().is_empty());
+    assert!(format!("{:?}", setting.journal.said()).contains("not made"), "each call has its result");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_sub_agents_cost_counts_before_the_next_question() {
+    let mut setting = Setting::new("answers: [{ call: [{ tool: memory__save }] }]");
+    setting.own.push(Arc::new(Own));
+    setting.budgets.micro_usd = Some(5_000);
+    let end = setting.run("remember").await;
+    assert_eq!(end.outcome.expect_err("no answer").0, "cost");
+    assert_eq!(setting.model.times(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_answer_is_asked_for_again_and_then_told() {
+    let nothing = "answers: [{ say: ' ', think: hm }]";
+    let setting = Setting::with_second(nothing, nothing);
+    let (word, sentence) = setting.run("hi").await.outcome.expect_err("no answer");
+    assert_eq!(word, "exhausted");
+    assert!(sentence.contains("nothing"), "{sentence}");
+
+    let setting = Setting::new("answers: [{ think: hm, finish: filtered }]");
+    let (word, sentence) = setting.run("hi").await.outcome.expect_err("no answer");
+    assert_eq!((word.as_str(), setting.model.times()), ("answer_withheld", 3));
+    assert!(sentence.contains("withheld"), "{sentence}");
+    let said = setting.model.last().messages;
+    let empty =
+        |message: &Message| matches!(message, Message::Assistant { text, .. } if text.trim().is_empty());
+    assert!(!said.iter().any(empty), "providers refuse empty messages: {said:?}");
+    assert!(format!("{said:?}").contains("try 2 of 2"));
+}

@@ -1,0 +1,283 @@
+//! Who stands in for the host, a person, memory and the store.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use futures_util::future::BoxFuture;
+use talon_guard::{Answer as ToolAnswer, EnvelopeMode, Guard, GuardSettings};
+use talon_proto::agent;
+use talon_proto::agent::chunk::Kind;
+use talon_proto::host::{ExecuteResponse, Outcome};
+use talon_proto::plugin::{Action, Parameter, PluginCapabilities};
+
+use super::setting::lock;
+use crate::context::{Past, Summary};
+use crate::driver::*;
+use crate::journal::Transcript;
+
+pub(super) type Answers =
+    dyn Fn(HostCall) -> BoxFuture<'static, Result<ExecuteResponse, HostError>> + Send + Sync;
+
+/// A host with the plugins `files` and `notes`.
+pub(super) struct FakeHost {
+    answers: Mutex<Arc<Answers>>,
+    pub(super) calls: Mutex<Vec<HostCall>>,
+    pub(super) gone: Mutex<bool>,
+}
+
+impl FakeHost {
+    pub(super) fn new(answers: Arc<Answers>) -> Self {
+        Self { answers: Mutex::new(answers), calls: Mutex::default(), gone: Mutex::default() }
+    }
+
+    pub(super) fn answers(
+        &self,
+        how: impl Fn(HostCall) -> BoxFuture<'static, Result<ExecuteResponse, HostError>> + Send + Sync + 'static,
+    ) {
+        *lock(&self.answers) = Arc::new(how);
+    }
+
+    /// Calls made, as `plugin.action(arguments)`.
+    pub(super) fn made(&self) -> Vec<String> {
+        let shown = |call: &HostCall| {
+            let args: Vec<&str> = call.args.values().map(String::as_str).collect();
+            format!("{}.{}({})", call.plugin, call.action, args.join(","))
+        };
+        lock(&self.calls).iter().map(shown).collect()
+    }
+}
+
+#[async_trait]
+impl Host for FakeHost {
+    async fn tools(&self) -> Result<Vec<(String, PluginCapabilities)>, HostError> {
+        if *lock(&self.gone) {
+            return Err(HostError::Unknown { why: "nobody listens".to_owned() });
+        }
+        let action = |name: &str, parameter: &str, read_only| Action {
+            name: name.to_owned(),
+            description: format!("does {name}"),
+            parameters: vec![Parameter {
+                name: parameter.to_owned(),
+                r#type: "string".to_owned(),
+                required: true,
+                ..Parameter::default()
+            }],
+            read_only,
+            ..Action::default()
+        };
+        let plugin = |name: &str, actions| {
+            (
+                name.to_owned(),
+                PluginCapabilities { name: name.to_owned(), actions, ..PluginCapabilities::default() },
+            )
+        };
+        Ok(vec![
+            plugin("files", vec![action("read", "path", true), action("write", "path", false)]),
+            plugin("notes", vec![action("add", "text", false)]),
+        ])
+    }
+
+    async fn execute(
+        &self,
+        call: &HostCall,
+        progress: &mut (dyn FnMut(Progress) + Send),
+    ) -> Result<ExecuteResponse, HostError> {
+        lock(&self.calls).push(call.clone());
+        progress(Progress { progress: 1.0, total: Some(2.0), message: "half".to_owned() });
+        let answers = lock(&self.answers).clone();
+        answers(call.clone()).await
+    }
+}
+
+/// What a host makes of what a tool said, by the guard itself.
+pub(super) fn guarded(call: &HostCall, outcome: Outcome, said: &str) -> ExecuteResponse {
+    let settings = GuardSettings { envelope: EnvelopeMode::Quoted, ..GuardSettings::default() };
+    let guard = Guard::new(settings).expect("the defaults are in order");
+    let mut answer =
+        ToolAnswer::of_tool(if outcome == Outcome::Ok { said.to_owned() } else { String::new() });
+    if outcome != Outcome::Ok {
+        answer.error = said.to_owned().into();
+    }
+    let guarded = guard.answer("s", &call.plugin, "call", answer);
+    ExecuteResponse {
+        outcome: outcome.into(),
+        block: guarded.block().as_str().to_owned(),
+        content: guarded.content().to_string(),
+        error: guarded.error().to_string(),
+        ..ExecuteResponse::default()
+    }
+}
+
+pub(super) fn says(call: &HostCall, said: &str) -> BoxFuture<'static, Result<ExecuteResponse, HostError>> {
+    let response = guarded(call, Outcome::Ok, said);
+    Box::pin(async move { Ok(response) })
+}
+
+pub(super) fn fails(call: &HostCall, said: &str) -> BoxFuture<'static, Result<ExecuteResponse, HostError>> {
+    let response = guarded(call, Outcome::ToolError, said);
+    Box::pin(async move { Ok(response) })
+}
+
+/// Lets calls be made, but those of some actions wait or are denied.
+#[derive(Default)]
+pub(super) struct FakeConfirm {
+    /// Waits for ever, or until it is emptied and told.
+    pub(super) parked: Mutex<BTreeSet<String>>,
+    pub(super) denied: Mutex<BTreeMap<String, String>>,
+    pub(super) told: tokio::sync::Notify,
+    pub(super) asked: Mutex<Vec<String>>,
+    pub(super) ended: Mutex<u32>,
+}
+
+#[async_trait]
+impl Confirm for FakeConfirm {
+    async fn may(
+        &self,
+        _: &Caller,
+        _: &str,
+        plugin: &str,
+        action: &str,
+        _: &BTreeMap<String, String>,
+        _: bool,
+        _: Option<bool>,
+        _: &Arc<dyn Listener>,
+    ) -> Confirmed {
+        let name = format!("{plugin}.{action}");
+        lock(&self.asked).push(name.clone());
+        while lock(&self.parked).contains(&name) {
+            self.told.notified().await;
+        }
+        match lock(&self.denied).get(&name) {
+            Some(words) => Confirmed::No(words.clone()),
+            None => Confirmed::Yes,
+        }
+    }
+
+    async fn ended(&self, _: &Caller) {
+        *lock(&self.ended) += 1;
+    }
+}
+
+#[derive(Default)]
+pub(super) struct FakeRecall {
+    pub(super) recalls: Mutex<Recollection>,
+    pub(super) times: Mutex<u32>,
+    pub(super) learned: Mutex<Vec<Learned>>,
+}
+
+#[async_trait]
+impl Recall for FakeRecall {
+    async fn recall(&self, _: &Caller, _: &str) -> Recollection {
+        *lock(&self.times) += 1;
+        lock(&self.recalls).clone()
+    }
+
+    async fn learn(&self, learned: Learned) {
+        lock(&self.learned).push(learned);
+    }
+}
+
+/// A journal in memory, which may fail, or never come back, from an entry on.
+#[derive(Default)]
+pub(super) struct Memory {
+    pub(super) entries: Mutex<Vec<(u64, Entry)>>,
+    pub(super) summary: Mutex<(usize, Summary)>,
+    pub(super) hangs_after: Mutex<Option<usize>>,
+    pub(super) fails_after: Mutex<Option<usize>>,
+    pub(super) hangs: tokio::sync::Notify,
+}
+
+impl Memory {
+    pub(super) fn of(entries: Vec<(u64, Entry)>) -> Arc<Self> {
+        Arc::new(Self { entries: Mutex::new(entries), ..Self::default() })
+    }
+
+    pub(super) fn entries(&self) -> Vec<(u64, Entry)> {
+        lock(&self.entries).clone()
+    }
+
+    pub(super) fn kinds(&self) -> Vec<&'static str> {
+        let kind = |(_, entry): &(u64, Entry)| match entry {
+            Entry::Asked { .. } => "asked",
+            Entry::Answered { .. } => "answered",
+            Entry::Began { .. } => "began",
+            Entry::Brought { .. } => "brought",
+            Entry::Executed(_) => "executed",
+            Entry::Noted { .. } => "noted",
+            Entry::Ended(_) => "ended",
+        };
+        lock(&self.entries).iter().map(kind).collect()
+    }
+
+    pub(super) fn ended(&self) -> Option<Ended> {
+        match lock(&self.entries).last() {
+            Some((_, Entry::Ended(ended))) => Some(ended.clone()),
+            _ => None,
+        }
+    }
+
+    pub(super) fn said(&self) -> Vec<Past> {
+        let mut transcript = Transcript::default();
+        for (turn, entry) in lock(&self.entries).iter() {
+            transcript.take(*turn, entry);
+        }
+        transcript.finish()
+    }
+}
+
+#[async_trait]
+impl Journal for Memory {
+    async fn add(&self, turn: u64, entry: Entry) -> Result<(), JournalError> {
+        let written = lock(&self.entries).len();
+        if lock(&self.hangs_after).is_some_and(|most| written >= most) {
+            self.hangs.notify_one();
+            std::future::pending::<()>().await;
+        }
+        if lock(&self.fails_after).is_some_and(|most| written >= most) {
+            return Err(JournalError { why: "the disk is full".to_owned() });
+        }
+        lock(&self.entries).push((turn, entry));
+        Ok(())
+    }
+
+    async fn past(&self) -> Result<(Vec<Past>, Summary), JournalError> {
+        let (gone, summary) = lock(&self.summary).clone();
+        Ok((self.said().split_off(gone), summary))
+    }
+
+    async fn summarized(&self, messages: usize, summary: Summary) -> Result<(), JournalError> {
+        let mut kept = lock(&self.summary);
+        *kept = (kept.0 + messages, summary);
+        Ok(())
+    }
+}
+
+/// An agent's own tool, `memory.save`.
+pub(super) struct Own;
+
+#[async_trait]
+impl OwnTools for Own {
+    fn capabilities(&self, _: &Caller) -> Option<PluginCapabilities> {
+        let save =
+            Action { name: "save".to_owned(), description: "keeps a fact".to_owned(), ..Action::default() };
+        Some(PluginCapabilities {
+            name: "memory".to_owned(),
+            actions: vec![save],
+            ..PluginCapabilities::default()
+        })
+    }
+
+    async fn call(&self, call: OwnCall) -> crate::loop_context::ToolResult {
+        call.listener.hear(Kind::SubagentResult(agent::SubagentResult {
+            agent: "A".to_owned(),
+            cost_pico_usd: 5_000_000_000,
+            ..agent::SubagentResult::default()
+        }));
+        crate::loop_context::ToolResult {
+            ran: crate::loop_context::Ran::Succeeded,
+            block: "kept".to_owned(),
+            said: "kept".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! A world for a turn.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use talon_guard::Sanitizer;
+use talon_llm::config::Timeouts;
+use talon_llm::model::{Answer, ProviderError, Request, Thinking};
+use talon_llm::route::Task;
+use talon_llm::route::catalog::{Catalog, CatalogKeys};
+use talon_llm::route::cost::{Budget, Ledgers};
+use talon_llm::route::fallback::{Chain, ChainSettings};
+use talon_llm::route::router::Pins;
+use talon_llm::scripted::Scripted;
+use talon_llm::{Hear, Provider};
+use talon_proto::agent;
+use talon_proto::agent::chunk::Kind;
+use tokio_util::sync::CancellationToken;
+
+use super::fakes::{Answers, FakeConfirm, FakeHost, FakeRecall, Memory, says};
+use crate::budget::Budgets;
+use crate::context::Sections;
+use crate::driver::*;
+use crate::journal::Unfinished;
+use crate::prompt::{Prompt, Workspace};
+
+/// Two providers, the first of which is cheaper, and a cheap one for summaries alone, for it has no tools.
+const CATALOG: &str = "
+scripted/one: { tier: mid, context_window: 128000, tools: true, cost: { input: 1, output: 10 } }
+scripted-two/two: { tier: mid, context_window: 128000, tools: true, cost: { input: 2, output: 10 } }
+";
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A prepared model that keeps what it was asked.
+pub(super) struct Recorded {
+    inner: Scripted,
+    pub(super) asked: Mutex<Vec<Request>>,
+}
+
+impl Recorded {
+    fn new(name: &str, script: &str) -> Arc<Self> {
+        let inner = Scripted::parse(name, "a test", script, Timeouts::default()).expect("a script");
+        Arc::new(Self { inner, asked: Mutex::default() })
+    }
+
+    pub(super) fn times(&self) -> usize {
+        lock(&self.asked).len()
+    }
+
+    pub(super) fn last(&self) -> Request {
+        lock(&self.asked).last().cloned().expect("it was asked")
+    }
+}
+
+#[async_trait]
+impl Provider for Recorded {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    async fn ask(&self, request: &Request, heard: &mut dyn Hear) -> Result<Answer, ProviderError> {
+        lock(&self.asked).push(request.clone());
+        self.inner.ask(request, heard).await
+    }
+
+    async fn probe(&self) -> Result<(), ProviderError> {
+        self.inner.probe().await
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Heard(pub(super) Mutex<Vec<Kind>>);
+
+impl Listener for Heard {
+    fn hear(&self, chunk: Kind) {
+        lock(&self.0).push(chunk);
+    }
+}
+
+impl Heard {
+    pub(super) fn text(&self) -> String {
+        let text = |kind: &Kind| match kind {
+            Kind::Text(agent::Text { text }) => Some(text.clone()),
+            _ => None,
+        };
+        lock(&self.0).iter().filter_map(text).collect()
+    }
+
+    /// States and phases of all transitions.
+    pub(super) fn loops(&self) -> Vec<String> {
+        let shown = |kind: &Kind| match kind {
+            Kind::Loop(state) => Some(format!("{} {}", state.state, state.phase)),
+            _ => None,
+        };
+        lock(&self.0).iter().filter_map(shown).collect()
+    }
+
+    pub(super) fn results(&self) -> Vec<agent::ToolResult> {
+        let result = |kind: &Kind| match kind {
+            Kind::ToolResult(result) => Some(result.clone()),
+            _ => None,
+        };
+        lock(&self.0).iter().filter_map(result).collect()
+    }
+
+    pub(super) fn notices(&self) -> Vec<agent::Notice> {
+        let notice = |kind: &Kind| match kind {
+            Kind::Notice(notice) => Some(notice.clone()),
+            _ => None,
+        };
+        lock(&self.0).iter().filter_map(notice).collect()
+    }
+
+    pub(super) fn last(&self) -> Kind {
+        lock(&self.0).last().cloned().expect("something was heard")
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Counted {
+    pub(super) transitions: Mutex<Vec<String>>,
+    pub(super) tools: Mutex<Vec<String>>,
+    pub(super) ended: Mutex<u32>,
+}
+
+impl Observe for Counted {
+    fn transition(&self, _: &Caller, record: &crate::machine::Record, _: Duration) {
+        lock(&self.transitions).push(format!("{} {}", record.event, record.to));
+    }
+
+    fn tool(&self, _: &Caller, plugin: &str, action: &str, ran: crate::loop_context::Ran, _: Duration) {
+        lock(&self.tools).push(format!("{plugin}.{action} {ran:?}"));
+    }
+
+    fn ended(&self, _: &Caller, _: &TurnEnd) {
+        *lock(&self.ended) += 1;
+    }
+}
+
+/// All of it.
+pub(super) struct Setting {
+    pub(super) model: Arc<Recorded>,
+    pub(super) second: Arc<Recorded>,
+    pub(super) host: Arc<FakeHost>,
+    pub(super) own: Vec<Arc<dyn OwnTools>>,
+    pub(super) confirm: Arc<FakeConfirm>,
+    pub(super) recall: Arc<FakeRecall>,
+    pub(super) journal: Arc<Memory>,
+    pub(super) heard: Arc<Heard>,
+    pub(super) counted: Arc<Counted>,
+    pub(super) cancel: CancellationToken,
+    pub(super) budgets: Budgets,
+    pub(super) sections: Sections,
+    pub(super) catalog: String,
+    pub(super) budget: Budget,
+}
+
+impl Setting {
+    pub(super) fn new(script: &str) -> Self {
+        Self::with_second(script, "answers: [{ say: 'the second one' }]")
+    }
+
+    pub(super) fn with_second(script: &str, second: &str) -> Self {
+        let answers: Arc<Answers> = Arc::new(|call| {
+            let said =
+                format!("{} {}", call.action, call.args.values().cloned().collect::<Vec<_>>().join(","));
+            says(&call, &said)
+        });
+        Self {
+            model: Recorded::new("scripted", script),
+            second: Recorded::new("scripted-two", second),
+            host: Arc::new(FakeHost::new(answers)),
+            own: Vec::new(),
+            confirm: Arc::default(),
+            recall: Arc::default(),
+            journal: Arc::default(),
+            heard: Arc::default(),
+            counted: Arc::default(),
+            cancel: CancellationToken::new(),
+            budgets: Budgets::default(),
+            sections: Sections::default(),
+            catalog: CATALOG.to_owned(),
+            budget: Budget::default(),
+        }
+    }
+
+    pub(super) fn world(&self) -> World {
+        let keys: CatalogKeys = serde_saphyr::from_str(&self.catalog).expect("the keys of a catalog");
+        let names: BTreeSet<String> = ["scripted", "scripted-two"].map(str::to_owned).into();
+        let catalog = Arc::new(Catalog::new(&keys, &names).expect("a good catalog"));
+        let providers: [Arc<dyn Provider>; 2] = [self.model.clone(), self.second.clone()];
+        let chain =
+            Chain::new(catalog, providers, Ledgers::new(self.budget), ChainSettings::default(), Arc::new(()));
+        World {
+            chain: Arc::new(chain),
+            host: self.host.clone(),
+            own: self.own.clone(),
+            recall: self.recall.clone(),
+            confirm: self.confirm.clone(),
+            sanitizer: Arc::new(Sanitizer::default()),
+        }
+    }
+
+    pub(super) fn spec(&self, request: &str) -> TurnSpec {
+        TurnSpec {
+            caller: Caller {
+                session: "s".to_owned(),
+                turn: self.journal.said().last().map_or(0, |past| past.turn) + 1,
+                sender: "ada".to_owned(),
+                channel: "cli".to_owned(),
+                correlation_id: "c".to_owned(),
+                ..Caller::default()
+            },
+            request: request.to_owned(),
+            budgets: self.budgets.clone(),
+            sections: self.sections,
+            prompt: Prompt::new(vec!["be kind".to_owned()], Workspace::default()),
+            task: Task::Chat,
+            pins: Pins::default(),
+            thinking: Thinking::default(),
+            schema: None,
+            within: Vec::new(),
+            allowed: Allowed::default(),
+            no_tools: false,
+            journal: Some(self.journal.clone()),
+            listener: self.heard.clone(),
+            cancel: self.cancel.clone(),
+            resumes: None,
+            outer: None,
+        }
+    }
+
+    pub(super) fn driver(&self) -> Driver {
+        Driver::observed(self.counted.clone())
+    }
+
+    pub(super) async fn run(&self, request: &str) -> TurnEnd {
+        self.run_spec(self.spec(request)).await
+    }
+
+    pub(super) async fn run_spec(&self, spec: TurnSpec) -> TurnEnd {
+        self.driver().run(&self.world(), spec).await
+    }
+
+    /// The answer, which there is.
+    pub(super) async fn answer(&self, request: &str) -> String {
+        self.run(request).await.outcome.expect("an answer")
+    }
+
+    /// What is left of a journal, as a session that was interrupted.
+    pub(super) fn interrupted(entries: &[(u64, Entry)]) -> Unfinished {
+        let Some((turn, Entry::Asked { text, with })) = entries.first() else {
+            panic!("a turn begins with what was asked")
+        };
+        Unfinished {
+            turn: *turn,
+            request: text.clone(),
+            with: (**with).clone(),
+            entries: entries.iter().map(|(_, entry)| entry.clone()).collect(),
+        }
+    }
+}

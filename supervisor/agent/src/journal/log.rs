@@ -1,0 +1,129 @@
+//! A session's live messages, read back as entries.
+
+use std::collections::VecDeque;
+
+use talon_llm::model::Answer;
+use talon_store::{Message, PageRequest, Role, SessionId, Sessions, View};
+
+use super::failed;
+use super::record::{Read, decoded};
+use crate::context::Summary;
+use crate::driver::{AskedWith, Ended, Entry, JournalError};
+
+/// What of a session is looked at: its latest 20,000 messages. A session comes there only if its summaries fail for some thousand
+/// turns; the oldest of these are then not shown any more, and stay in the store. To be changed here.
+const MAX_MESSAGES: usize = 20_000;
+/// And 64 MiB of them, for a message may have a megabyte.
+const MAX_BYTES: usize = 64 << 20;
+/// Messages a page: as many as the store gives at once.
+const PAGE: u32 = 1_000;
+
+/// An entry that was written.
+#[derive(Debug)]
+pub(super) struct Record {
+    /// Its last message's.
+    pub(super) sequence: u64,
+    pub(super) turn: u64,
+    pub(super) entry: Entry,
+}
+
+/// What is not summarized, and the summary.
+#[derive(Debug, Default)]
+pub(super) struct Log {
+    pub(super) summary: Summary,
+    /// In the order in which they were written.
+    pub(super) records: Vec<Record>,
+    /// The number of the last turn; 0 before the first.
+    pub(super) last_turn: u64,
+}
+
+/// Reads the live view.
+pub(super) async fn read(sessions: &dyn Sessions, id: SessionId) -> Result<Log, JournalError> {
+    let mut messages: VecDeque<Message> = VecDeque::new();
+    let (mut bytes, mut dropped) = (0, 0_usize);
+    let mut page = PageRequest::first(PAGE);
+    loop {
+        let got = sessions.messages(id, View::Live, &page).await.map_err(failed)?;
+        for message in got.items {
+            bytes += weight(&message);
+            messages.push_back(message);
+        }
+        while messages.len() > MAX_MESSAGES || bytes > MAX_BYTES {
+            let Some(oldest) = messages.pop_front() else { break };
+            bytes -= weight(&oldest);
+            dropped += 1;
+        }
+        let Some(next) = got.next else { break };
+        page = PageRequest::after(next, PAGE);
+    }
+    if dropped > 0 {
+        tracing::warn!(target: "agent", session = %id, dropped, "a session is too long to be read whole: compact it");
+    }
+    Ok(Log::of(messages))
+}
+
+fn weight(message: &Message) -> usize {
+    let json = |json: &Option<serde_json::Value>| json.as_ref().map_or(0, |json| json.to_string().len());
+    message.content.len() + json(&message.tool_calls) + json(&message.tool_results)
+}
+
+impl Log {
+    fn of(messages: impl IntoIterator<Item = Message>) -> Self {
+        let mut log = Self::default();
+        let mut results = Vec::new();
+        for message in messages {
+            let sequence = message.sequence;
+            match decoded(&message) {
+                Read::Entry(turn, entry) => log.add(sequence, turn, entry),
+                Read::Result { turn, place, of, result } => {
+                    if place == 0 {
+                        results.clear();
+                    }
+                    results.push(result);
+                    if results.len() == of {
+                        log.add(sequence, turn, Entry::Executed(std::mem::take(&mut results)));
+                    }
+                }
+                Read::Summary(turn, summary) => {
+                    log.summary = summary;
+                    log.last_turn = log.last_turn.max(turn);
+                }
+                Read::Foreign => log.foreign(message),
+            }
+        }
+        // What begins in the middle of a turn, because its beginning was left out, has nothing that it belongs to.
+        let first = log.records.iter().position(|record| matches!(record.entry, Entry::Asked { .. }));
+        log.records.drain(..first.unwrap_or(log.records.len()));
+        log
+    }
+
+    fn add(&mut self, sequence: u64, turn: u64, entry: Entry) {
+        self.last_turn = self.last_turn.max(turn);
+        self.records.push(Record { sequence, turn, entry });
+    }
+
+    /// A message that was not written by a turn: a question begins one, an answer ends it.
+    fn foreign(&mut self, message: Message) {
+        let Message { sequence, role, content, summarizes, .. } = message;
+        let turn = self.last_turn;
+        match role {
+            Role::User => {
+                self.add(
+                    sequence,
+                    turn + 1,
+                    Entry::Asked { text: content, with: Box::new(AskedWith::default()) },
+                );
+            }
+            Role::Assistant => {
+                let answer = Box::new(Answer { text: content, ..Answer::default() });
+                self.add(sequence, turn, Entry::Answered { answer, micro_usd: 0 });
+                let ended = Ended { reason: "done".to_owned(), ..Ended::default() };
+                self.add(sequence, turn, Entry::Ended(ended));
+            }
+            Role::System if summarizes.is_some() => {
+                self.summary = Summary { text: content, ..Summary::default() };
+            }
+            Role::System | Role::Tool => {}
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The journal of a session, in the store.
+//!
+//! Each [`Entry`] of a turn is written before anything comes of it, so that whatever moment a crash picks, what is there says how
+//! far the turn had got. `record` says how an entry looks as the store's messages, [`Transcript`] what a model sees of entries,
+//! and [`Unfinished`] is a turn without its end, which a driver goes on with ([`crate::driver::TurnSpec::resumes`]).
+//!
+//! One turn writes to a session at a time; who runs turns sees to that.
+
+mod log;
+mod record;
+mod shown;
+mod transcript;
+mod unfinished;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use talon_store::{Compaction, Expected, SessionId, Sessions};
+
+use crate::context::{Past, Summary};
+use crate::driver::{Entry, Journal, JournalError};
+
+pub use shown::shown;
+pub use transcript::{Transcript, UNKNOWN};
+pub use unfinished::{Look, Unfinished, close, look, unfinished};
+
+/// A session of the store, as its turns write and read it.
+pub struct StoreJournal {
+    sessions: Arc<dyn Sessions>,
+    id: SessionId,
+}
+
+impl StoreJournal {
+    /// Of a session that is there.
+    #[must_use]
+    pub fn new(sessions: Arc<dyn Sessions>, id: SessionId) -> Self {
+        Self { sessions, id }
+    }
+}
+
+#[async_trait]
+impl Journal for StoreJournal {
+    async fn add(&self, turn: u64, entry: Entry) -> Result<(), JournalError> {
+        let messages = record::encoded(turn, entry);
+        self.sessions.append(self.id, Expected::Any, messages).await.map_err(failed)?;
+        Ok(())
+    }
+
+    async fn past(&self) -> Result<(Vec<Past>, Summary), JournalError> {
+        let log = log::read(&*self.sessions, self.id).await?;
+        let mut transcript = Transcript::default();
+        for record in &log.records {
+            transcript.take(record.turn, &record.entry);
+        }
+        Ok((transcript.finish(), log.summary))
+    }
+
+    async fn summarized(&self, messages: usize, summary: Summary) -> Result<(), JournalError> {
+        let log = log::read(&*self.sessions, self.id).await?;
+        let mut transcript = Transcript::default();
+        for record in &log.records {
+            transcript.take(record.turn, &record.entry);
+        }
+        let past = transcript.finish();
+        let refused = |why: &str| JournalError { why: why.to_owned() };
+        let last = messages.checked_sub(1).and_then(|last| past.get(last));
+        let last = last.ok_or_else(|| refused("there are not so many messages to summarize"))?.turn;
+        if past.get(messages).is_some_and(|next| next.turn == last) {
+            return Err(refused(
+                "a summary stands for whole turns, and this one would end in the middle of one",
+            ));
+        }
+        let through = log.records.iter().rfind(|record| record.turn <= last).map(|record| record.sequence);
+        let through = through.ok_or_else(|| refused("there is nothing to summarize"))?;
+        let with = Compaction { through, summary: record::summary(last, &summary) };
+        self.sessions.compact(self.id, Expected::Any, with).await.map_err(failed)?;
+        Ok(())
+    }
+}
+
+fn failed(error: talon_store::Error) -> JournalError {
+    JournalError { why: error.to_string() }
+}
+
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! Messages of the store, as people are shown them.
+
+use talon_llm::model::{Arguments, ToolCall};
+use talon_proto::agent;
+use talon_store::{Message, Role};
+
+use super::record::Beside;
+use crate::loop_context::Ran;
+
+/// The messages that say something, in their order: what the journal writes for itself alone is left out. Which call a result
+/// belongs to is known as far as its answer is among the messages.
+#[must_use]
+pub fn shown(messages: &[Message]) -> Vec<agent::Message> {
+    let mut calls: Vec<ToolCall> = Vec::new();
+    messages.iter().filter_map(|message| one(message, &mut calls)).collect()
+}
+
+fn one(message: &Message, calls: &mut Vec<ToolCall>) -> Option<agent::Message> {
+    let mut shown = agent::Message {
+        sequence: message.sequence,
+        role: role(message.role).to_owned(),
+        content: message.content.clone(),
+        unix_ms: u64::try_from(message.at.as_millis()).unwrap_or_default(),
+        summary: message.summarizes.is_some(),
+        ..agent::Message::default()
+    };
+    match Beside::of(message) {
+        None | Some(Beside::Asked { .. } | Beside::Noted { .. } | Beside::Summary { .. }) => {}
+        Some(Beside::Began { .. } | Beside::Brought { .. }) => return None,
+        // An answer has been shown already.
+        Some(Beside::Ended { .. }) if message.content.is_empty() => return None,
+        Some(Beside::Ended { .. }) => {}
+        Some(Beside::Answered { calls: made, .. }) => {
+            shown.tool_calls = made.iter().map(call).collect();
+            *calls = made;
+        }
+        Some(Beside::Executed { place, ran, .. }) => {
+            let of = calls.get(place);
+            shown.tool_results.push(agent::ToolResult {
+                call_id: of.map(|call| call.id.clone()).unwrap_or_default(),
+                tool: of.map(|call| call.name.clone()).unwrap_or_default(),
+                success: ran == Ran::Succeeded,
+                output: std::mem::take(&mut shown.content),
+                ..agent::ToolResult::default()
+            });
+        }
+    }
+    Some(shown)
+}
+
+fn call(call: &ToolCall) -> agent::ToolCall {
+    let arguments = match &call.arguments {
+        Arguments::Object(arguments) => serde_json::to_string(arguments).unwrap_or_default(),
+        Arguments::Unreadable(text) => text.clone(),
+    };
+    agent::ToolCall {
+        call_id: call.id.clone(),
+        tool: call.name.clone(),
+        arguments,
+        ..agent::ToolCall::default()
+    }
+}
+
+fn role(role: Role) -> &'static str {
+    match role {
+        Role::System => "system",
+        Role::User => "user",
+        Role::Assistant => "assistant",
+        Role::Tool => "tool",
+    }
+}

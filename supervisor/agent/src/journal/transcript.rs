@@ -1,0 +1,162 @@
+//! What a model sees of a turn's entries.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use talon_llm::model::{Message, ToolCall};
+
+use crate::context::Past;
+use crate::driver::{Ended, Entry};
+use crate::loop_context::{Ran, ToolResult};
+use crate::tools;
+
+/// What a model is told of a call that was begun and whose result is lost. It is not made again: it may have done what it was to do.
+pub const UNKNOWN: &str = "error: the agent was interrupted during this call, and it is not known what the call did; look before it is repeated";
+/// Of a call that was not begun.
+const NOT_MADE: &str = "error: not made, the turn was interrupted before";
+
+/// The messages that entries make, as they are added. The same for the driver, which adds them as they happen, and for a journal,
+/// which reads them back.
+///
+/// - A call that has no result when something else is said gets one that says so.
+/// - Feedback takes the place of the feedback before, with the answer that it was about: the model sees its last try alone.
+#[derive(Debug, Clone, Default)]
+pub struct Transcript {
+    said: Vec<Past>,
+    /// Calls that have no results yet.
+    open: Option<Open>,
+    /// Where the last feedback stands, and the answer that it is about.
+    feedback: Option<Range<usize>>,
+}
+
+#[derive(Debug, Clone)]
+struct Open {
+    turn: u64,
+    calls: Vec<ToolCall>,
+    began: BTreeSet<usize>,
+    brought: BTreeMap<usize, ToolResult>,
+}
+
+impl Open {
+    fn results(mut self) -> Vec<ToolResult> {
+        let missing = |place| if self.began.contains(&place) { UNKNOWN } else { NOT_MADE };
+        let mut results = Vec::new();
+        for place in 0..self.calls.len() {
+            let lost = || ToolResult {
+                ran: Ran::Failed,
+                block: missing(place).to_owned(),
+                said: missing(place).to_owned(),
+            };
+            results.push(self.brought.remove(&place).unwrap_or_else(lost));
+        }
+        results
+    }
+}
+
+impl Transcript {
+    /// What was said before.
+    #[must_use]
+    pub fn after(past: Vec<Past>) -> Self {
+        Self { said: past, ..Self::default() }
+    }
+
+    /// All messages; calls of the last one may have no results yet.
+    #[must_use]
+    pub fn messages(&self) -> &[Past] {
+        &self.said
+    }
+
+    /// All messages, each call with its result.
+    #[must_use]
+    pub fn finish(mut self) -> Vec<Past> {
+        self.close(None);
+        self.said
+    }
+
+    /// One more entry.
+    pub fn take(&mut self, turn: u64, entry: &Entry) {
+        match entry {
+            Entry::Began { place } => {
+                if let Some(open) = &mut self.open {
+                    open.began.insert(*place);
+                }
+                return;
+            }
+            Entry::Brought { place, result } => {
+                if let Some(open) = &mut self.open {
+                    open.brought.insert(*place, result.clone());
+                }
+                return;
+            }
+            Entry::Executed(results) => return self.close(Some(results)),
+            Entry::Asked { .. } | Entry::Answered { .. } | Entry::Noted { .. } | Entry::Ended(_) => {}
+        }
+        self.close(None);
+        match entry {
+            Entry::Asked { text, .. } => {
+                self.feedback = None;
+                self.say(turn, Message::User { text: text.clone() });
+            }
+            Entry::Answered { answer, .. } => {
+                // One that says nothing is none, and several providers refuse it.
+                if !(answer.text.trim().is_empty() && answer.calls.is_empty()) {
+                    self.say(turn, answer.message());
+                }
+                if !answer.calls.is_empty() {
+                    let (began, brought) = (BTreeSet::new(), BTreeMap::new());
+                    self.open = Some(Open { turn, calls: answer.calls.clone(), began, brought });
+                }
+            }
+            Entry::Noted { text, feedback: true } => self.feed_back(turn, text),
+            Entry::Noted { text, feedback: false } => self.say(turn, Message::User { text: text.clone() }),
+            Entry::Ended(Ended { note, .. }) => {
+                self.feedback = None;
+                if !note.is_empty() {
+                    self.say(turn, Message::User { text: note.clone() });
+                }
+            }
+            Entry::Began { .. } | Entry::Brought { .. } | Entry::Executed(_) => {}
+        }
+    }
+
+    /// Takes messages away that are summarized.
+    pub fn forget(&mut self, range: Range<usize>) {
+        let range = range.start.min(self.said.len())..range.end.min(self.said.len());
+        self.feedback = self.feedback.take().and_then(|feedback| {
+            if feedback.start >= range.end {
+                Some(feedback.start - range.len()..feedback.end - range.len())
+            } else {
+                (feedback.end <= range.start).then_some(feedback)
+            }
+        });
+        self.said.drain(range);
+    }
+
+    fn say(&mut self, turn: u64, message: Message) {
+        self.said.push(Past { turn, message });
+    }
+
+    fn feed_back(&mut self, turn: u64, text: &str) {
+        if let Some(before) = self.feedback.take() {
+            self.said.drain(before);
+        }
+        let is_answer = |past: &Past| {
+            past.turn == turn && matches!(&past.message, Message::Assistant { calls, .. } if calls.is_empty())
+        };
+        let at = self.said.len();
+        let about = if self.said.last().is_some_and(is_answer) { at - 1 } else { at };
+        self.say(turn, Message::User { text: text.to_owned() });
+        self.feedback = Some(about..at + 1);
+    }
+
+    fn close(&mut self, results: Option<&[ToolResult]>) {
+        let Some(mut open) = self.open.take() else { return };
+        for (place, result) in results.unwrap_or_default().iter().enumerate() {
+            open.brought.insert(place, result.clone());
+        }
+        let (turn, calls) = (open.turn, open.calls.clone());
+        for message in tools::messages(&calls, &open.results()) {
+            self.say(turn, message);
+        }
+    }
+}

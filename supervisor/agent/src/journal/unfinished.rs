@@ -1,0 +1,69 @@
+//! A turn that has no end.
+
+use talon_store::{SessionId, Sessions};
+
+use super::log;
+use crate::driver::{AskedWith, Ended, Entry, Journal, JournalError};
+
+/// A turn that was interrupted: the agent ended, or was killed, while it ran.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unfinished {
+    /// Its number in the session.
+    pub turn: u64,
+    /// What was asked for.
+    pub request: String,
+    /// What was said of it alone.
+    pub with: AskedWith,
+    /// All that was written of it, the first one being what was asked.
+    pub entries: Vec<Entry>,
+}
+
+/// Where a session is.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Look {
+    /// The number of its last turn; 0 before the first.
+    pub last_turn: u64,
+    /// That turn, if it has no end.
+    pub unfinished: Option<Unfinished>,
+}
+
+/// The last turn of a session, if it has no end.
+///
+/// # Errors
+/// [`JournalError`]
+pub async fn unfinished(sessions: &dyn Sessions, id: SessionId) -> Result<Option<Unfinished>, JournalError> {
+    Ok(look(sessions, id).await?.unfinished)
+}
+
+/// Where a session is: its next turn has the number behind the last.
+///
+/// # Errors
+/// [`JournalError`]
+pub async fn look(sessions: &dyn Sessions, id: SessionId) -> Result<Look, JournalError> {
+    let log = log::read(sessions, id).await?;
+    let last_turn = log.last_turn;
+    let entries: Vec<Entry> = log
+        .records
+        .into_iter()
+        .filter(|record| record.turn == last_turn)
+        .map(|record| record.entry)
+        .collect();
+    let unfinished = match (entries.first(), entries.last()) {
+        (Some(Entry::Asked { text, with }), Some(last)) if !matches!(last, Entry::Ended(_)) => {
+            Some(Unfinished { turn: last_turn, request: text.clone(), with: (**with).clone(), entries })
+        }
+        _ => None,
+    };
+    Ok(Look { last_turn, unfinished })
+}
+
+/// Ends an interrupted turn instead of going on with it. `message` is for the person.
+///
+/// # Errors
+/// [`JournalError`]
+pub async fn close(journal: &dyn Journal, turn: u64, message: &str) -> Result<(), JournalError> {
+    let note = "[The turn was interrupted before a final answer, and was not gone on with. Do not begin it anew unasked.]";
+    let ended =
+        Ended { reason: "interrupted".to_owned(), message: message.to_owned(), note: note.to_owned() };
+    journal.add(turn, Entry::Ended(ended)).await
+}

@@ -1,0 +1,197 @@
+//! Counters, gauges and histograms by labels, with a bound on how many there are.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use talon_proto::agent::{Bucket, MetricFamily, Sample};
+
+/// Series of one family. 500: a hundred tools with five outcomes. What comes beyond is counted under [`OTHER`], so that sums stay right
+/// whatever names there are.
+const MAX_SERIES: usize = 500;
+/// The longest value of a label. What is longer is cut: names are far shorter.
+const MAX_VALUE_BYTES: usize = 128;
+/// The value of all labels of what has no series of its own.
+const OTHER: &str = "(other)";
+
+/// Upper bounds in seconds: from a tool that answers at once to a model that thinks for minutes.
+const SECONDS: [f64; 14] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0];
+
+/// What a family is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Only goes up.
+    Counter,
+    /// Goes up and down.
+    Gauge,
+    /// How many took how long.
+    Histogram,
+}
+
+/// One family: everything of one name.
+#[derive(Debug)]
+pub(super) struct Family {
+    name: &'static str,
+    help: &'static str,
+    kind: Kind,
+    labels: &'static [&'static str],
+    series: Mutex<BTreeMap<Vec<String>, Series>>,
+}
+
+#[derive(Debug, Default, Clone)]
+struct Series {
+    value: f64,
+    buckets: [u64; SECONDS.len()],
+    count: u64,
+}
+
+impl Family {
+    pub(super) const fn new(
+        kind: Kind,
+        name: &'static str,
+        labels: &'static [&'static str],
+        help: &'static str,
+    ) -> Self {
+        Self { name, help, kind, labels, series: Mutex::new(BTreeMap::new()) }
+    }
+
+    fn with(&self, values: &[&str], step: impl FnOnce(&mut Series)) {
+        debug_assert_eq!(values.len(), self.labels.len(), "{}", self.name);
+        let mut series = self.series.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut key: Vec<String> = values.iter().map(|value| cut(value)).collect();
+        if series.len() >= MAX_SERIES && !series.contains_key(&key) {
+            key = vec![OTHER.to_owned(); values.len()];
+        }
+        step(series.entry(key).or_default());
+    }
+
+    /// These are counted from 0 on, where all that there can be is known before something happens.
+    pub(super) fn counting_from_zero(self, all: &[&[&str]]) -> Self {
+        for values in all {
+            self.add(values, 0.0);
+        }
+        self
+    }
+
+    /// Adds to a counter.
+    pub(super) fn add(&self, values: &[&str], more: f64) {
+        self.with(values, |series| series.value += more);
+    }
+
+    /// Counts one.
+    pub(super) fn one(&self, values: &[&str]) {
+        self.add(values, 1.0);
+    }
+
+    /// Sets a gauge.
+    pub(super) fn set(&self, values: &[&str], value: f64) {
+        self.with(values, |series| series.value = value);
+    }
+
+    /// Forgets a gauge's series, of which those that are there now are set again.
+    pub(super) fn clear(&self) {
+        self.series.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Something took so long.
+    pub(super) fn took(&self, values: &[&str], seconds: f64) {
+        self.with(values, |series| {
+            series.value += seconds;
+            series.count += 1;
+            for (bound, bucket) in SECONDS.iter().zip(&mut series.buckets) {
+                *bucket += u64::from(seconds <= *bound);
+            }
+        });
+    }
+
+    /// As it goes over the wire.
+    pub(super) fn on_wire(&self) -> MetricFamily {
+        let series = self.series.lock().unwrap_or_else(PoisonError::into_inner);
+        // A share of something that has not happened yet is 0 and not without data, which alerts take for a fault.
+        let none = (self.kind == Kind::Counter && series.is_empty()).then(Sample::default);
+        let samples = series.iter().map(|(values, series)| {
+            let labels = self.labels.iter().zip(values);
+            let mut sample = Sample {
+                labels: labels.map(|(label, value)| ((*label).to_owned(), value.clone())).collect(),
+                value: series.value,
+                ..Sample::default()
+            };
+            if self.kind == Kind::Histogram {
+                let bounds = SECONDS.iter().copied().zip(series.buckets);
+                sample.buckets = bounds.map(|(bound, count)| Bucket { bound, count }).collect();
+                sample.buckets.push(Bucket { bound: f64::INFINITY, count: series.count });
+                sample.count = series.count;
+            }
+            sample
+        });
+        MetricFamily {
+            name: self.name.to_owned(),
+            kind: match self.kind {
+                Kind::Counter => "counter",
+                Kind::Gauge => "gauge",
+                Kind::Histogram => "histogram",
+            }
+            .to_owned(),
+            help: self.help.to_owned(),
+            samples: samples.chain(none).collect(),
+        }
+    }
+}
+
+fn cut(value: &str) -> String {
+    value[..value.floor_char_boundary(MAX_VALUE_BYTES)].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_room_is_counted_under_one_name() {
+        let family = Family::new(Kind::Counter, "talon_agent_x_total", &["tool", "outcome"], "…");
+        for tool in 0..MAX_SERIES + 7 {
+            family.one(&[&tool.to_string(), "ok"]);
+        }
+        family.one(&["0", "ok"]);
+        let samples = family.on_wire().samples;
+        assert_eq!(samples.len(), MAX_SERIES + 1);
+        let of = |tool: &str| {
+            samples.iter().find(|sample| sample.labels["tool"] == tool).map(|sample| sample.value)
+        };
+        assert_eq!((of(OTHER), of("0")), (Some(7.0), Some(2.0)));
+        let long = Family::new(Kind::Gauge, "talon_agent_x", &["tool"], "…");
+        long.set(&[&"ä".repeat(MAX_VALUE_BYTES)], 1.0);
+        assert!(long.on_wire().samples[0].labels["tool"].len() <= MAX_VALUE_BYTES);
+    }
+
+    #[test]
+    fn a_counter_has_a_sample_before_anything_was_counted() {
+        let fallbacks = Family::new(Kind::Counter, "talon_agent_x_total", &["from", "to"], "…");
+        let sample = fallbacks.on_wire().samples.remove(0);
+        assert!(sample.labels.is_empty() && sample.value == 0.0, "{sample:?}");
+        fallbacks.one(&["a", "b"]);
+        let samples = fallbacks.on_wire().samples;
+        assert!(samples.len() == 1 && samples[0].labels["from"] == "a", "{samples:?}");
+        let known = Family::new(Kind::Counter, "talon_agent_y_total", &["limit"], "…")
+            .counting_from_zero(&[&["session"], &["day"]]);
+        known.one(&["day"]);
+        let values: Vec<_> =
+            known.on_wire().samples.iter().map(|it| (it.labels["limit"].clone(), it.value)).collect();
+        assert_eq!(values, [("day".to_owned(), 1.0), ("session".to_owned(), 0.0)]);
+        let gauge = Family::new(Kind::Gauge, "talon_agent_z", &["provider"], "…");
+        assert!(gauge.on_wire().samples.is_empty(), "nobody knows what it would be");
+    }
+
+    #[test]
+    fn a_histogram_counts_up_to_each_bound() {
+        let family = Family::new(Kind::Histogram, "talon_agent_x_seconds", &[], "…");
+        for seconds in [0.001, 0.3, 1e6] {
+            family.took(&[], seconds);
+        }
+        let sample = family.on_wire().samples.remove(0);
+        let count = |bound: f64| {
+            sample.buckets.iter().find(|bucket| bucket.bound == bound).map(|bucket| bucket.count)
+        };
+        assert_eq!((count(0.005), count(0.5), count(300.0)), (Some(1), Some(2), Some(2)));
+        assert_eq!((count(f64::INFINITY), sample.count), (Some(3), 3));
+    }
+}

@@ -1,0 +1,295 @@
+//! What is counted: `talon_agent_*`.
+//!
+//! Labels hold words of ours, names out of the configuration, and names of tools and plugins; how many there can be is bounded for
+//! each family. The share of questions that fell back is `fallbacks_total` of `routed_total`; a counter of which nothing was counted yet has
+//! a sample of 0, without labels where these are not known beforehand.
+
+mod family;
+mod hears;
+mod watches;
+
+use talon_proto::agent::MetricFamily;
+
+use family::{Family, Kind};
+
+pub(crate) use watches::Recalls;
+
+/// All families.
+#[derive(Debug)]
+pub struct Metrics {
+    transitions: Family,
+    state_seconds: Family,
+    turns: Family,
+    turn_seconds: Family,
+    running: Family,
+    routed: Family,
+    attempts: Family,
+    attempt_seconds: Family,
+    retries: Family,
+    fallbacks: Family,
+    tokens: Family,
+    cost: Family,
+    over_budget: Family,
+    provider_up: Family,
+    breaker: Family,
+    probes: Family,
+    tool_calls: Family,
+    tool_seconds: Family,
+    approvals: Family,
+    approvals_pending: Family,
+    subagents: Family,
+    subagent_seconds: Family,
+    recalls: Family,
+    recalled: Family,
+    followers: Family,
+    pieces_lost: Family,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        use Kind::{Counter, Gauge, Histogram};
+        let family = Family::new;
+        Self {
+            transitions: family(
+                Counter,
+                "talon_agent_transitions_total",
+                &["state", "event"],
+                "Transitions of the loop, by the state that was left and the event.",
+            ),
+            state_seconds: family(
+                Histogram,
+                "talon_agent_state_seconds",
+                &["state"],
+                "Time in each state of the loop.",
+            ),
+            turns: family(Counter, "talon_agent_turns_total", &["outcome"], "Turns, by how they ended."),
+            turn_seconds: family(
+                Histogram,
+                "talon_agent_turn_seconds",
+                &["outcome"],
+                "Time from a question to its answer.",
+            ),
+            running: family(Gauge, "talon_agent_turns_running", &[], "Turns that are under way."),
+            routed: family(
+                Counter,
+                "talon_agent_routed_total",
+                &["task", "complexity", "tier", "model"],
+                "Questions to models, by the model that was asked first.",
+            ),
+            attempts: family(
+                Counter,
+                "talon_agent_attempts_total",
+                &["provider", "model", "outcome"],
+                "Tries at models: ok, or the class of the error.",
+            ),
+            attempt_seconds: family(
+                Histogram,
+                "talon_agent_attempt_seconds",
+                &["provider", "model", "outcome"],
+                "Time from a question to the end of its answer, or to the error.",
+            ),
+            retries: family(
+                Counter,
+                "talon_agent_retries_total",
+                &["provider", "model", "class"],
+                "Questions that were asked again at the same model.",
+            ),
+            fallbacks: family(
+                Counter,
+                "talon_agent_fallbacks_total",
+                &["from", "to", "class"],
+                "Questions that another model was asked, by provider.",
+            ),
+            tokens: family(
+                Counter,
+                "talon_agent_tokens_total",
+                &["provider", "model", "kind"],
+                "Tokens: input and output, and of these those from a cache and those thought.",
+            ),
+            cost: family(
+                Counter,
+                "talon_agent_cost_usd_total",
+                &["provider", "model"],
+                "What models cost, in US dollars.",
+            ),
+            over_budget: family(
+                Counter,
+                "talon_agent_over_budget_total",
+                &["limit"],
+                "Questions that were not asked, since they would have gone beyond a budget.",
+            )
+            .counting_from_zero(&[&["session"], &["day"]]),
+            provider_up: family(
+                Gauge,
+                "talon_agent_provider_up",
+                &["provider"],
+                "1 if a provider can be asked, 0.5 while it is on its way back, 0 if it cannot.",
+            ),
+            breaker: family(
+                Counter,
+                "talon_agent_breaker_changes_total",
+                &["provider", "to"],
+                "Changes of a provider's breaker, by its new state.",
+            ),
+            probes: family(
+                Counter,
+                "talon_agent_probes_total",
+                &["provider", "outcome"],
+                "Probes of providers that were left alone.",
+            ),
+            tool_calls: family(
+                Counter,
+                "talon_agent_tool_calls_total",
+                &["plugin", "action", "outcome"],
+                "Calls of tools by models: ok or failed.",
+            ),
+            tool_seconds: family(
+                Histogram,
+                "talon_agent_tool_seconds",
+                &["plugin", "action", "outcome"],
+                "Time from a call to its result, without what it waited for a person.",
+            ),
+            approvals: family(
+                Counter,
+                "talon_agent_approvals_total",
+                &["state"],
+                "Calls that asked a person, and what became of them.",
+            )
+            .counting_from_zero(&[
+                &["pending"],
+                &["approved"],
+                &["denied"],
+                &["expired"],
+                &["cancelled"],
+            ]),
+            approvals_pending: family(
+                Gauge,
+                "talon_agent_approvals_pending",
+                &[],
+                "Calls that wait for a person.",
+            ),
+            subagents: family(
+                Counter,
+                "talon_agent_subagents_total",
+                &["agent", "outcome"],
+                "Tasks that were given to sub-agents.",
+            ),
+            subagent_seconds: family(
+                Histogram,
+                "talon_agent_subagent_seconds",
+                &["agent"],
+                "Time from a sub-agent's task to its result.",
+            ),
+            recalls: family(
+                Counter,
+                "talon_agent_recalls_total",
+                &["outcome"],
+                "Requests for which was looked what is remembered: found or nothing.",
+            )
+            .counting_from_zero(&[&["found"], &["nothing"]]),
+            recalled: family(
+                Counter,
+                "talon_agent_recalled_total",
+                &["kind"],
+                "Memories and workflows that were put into a prompt.",
+            )
+            .counting_from_zero(&[&["memory"], &["workflow"]]),
+            followers: family(Gauge, "talon_agent_followers", &[], "Clients that follow a turn."),
+            pieces_lost: family(
+                Counter,
+                "talon_agent_pieces_lost_total",
+                &[],
+                "Pieces of text that a follower did not get, since it read too slowly.",
+            ),
+        }
+    }
+}
+
+impl Metrics {
+    /// All of them, as they go over the wire.
+    pub(crate) fn families(&self) -> Vec<MetricFamily> {
+        let Self {
+            transitions,
+            state_seconds,
+            turns,
+            turn_seconds,
+            running,
+            routed,
+            attempts,
+            attempt_seconds,
+            retries,
+            fallbacks,
+            tokens,
+            cost,
+            over_budget,
+            provider_up,
+            breaker,
+            probes,
+            tool_calls,
+            tool_seconds,
+            approvals,
+            approvals_pending,
+            subagents,
+            subagent_seconds,
+            recalls,
+            recalled,
+            followers,
+            pieces_lost,
+        } = self;
+        [
+            transitions,
+            state_seconds,
+            turns,
+            turn_seconds,
+            running,
+            routed,
+            attempts,
+            attempt_seconds,
+            retries,
+            fallbacks,
+            tokens,
+            cost,
+            over_budget,
+            provider_up,
+            breaker,
+            probes,
+            tool_calls,
+            tool_seconds,
+            approvals,
+            approvals_pending,
+            subagents,
+            subagent_seconds,
+            recalls,
+            recalled,
+            followers,
+            pieces_lost,
+        ]
+        .map(Family::on_wire)
+        .into()
+    }
+
+    /// What is so now, before it is told: how many turns run and calls wait, and how each provider is.
+    pub(crate) fn now<'p>(
+        &self,
+        turns: usize,
+        approvals: Option<usize>,
+        followers: usize,
+        providers: impl IntoIterator<Item = (&'p str, f64)>,
+    ) {
+        self.running.set(&[], turns as f64);
+        // What is not known now is as it was.
+        if let Some(approvals) = approvals {
+            self.approvals_pending.set(&[], approvals as f64);
+        }
+        self.followers.set(&[], followers as f64);
+        self.provider_up.clear();
+        for (provider, up) in providers {
+            self.provider_up.set(&[provider], up);
+        }
+    }
+
+    /// A follower lost pieces.
+    pub(crate) fn lost(&self, pieces: u64) {
+        self.pieces_lost.add(&[], pieces as f64);
+    }
+}

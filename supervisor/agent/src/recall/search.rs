@@ -1,0 +1,61 @@
+//! `memory.search`
+
+use std::collections::BTreeMap;
+
+use talon_guard::Raw;
+use talon_store::{MemoryQuery, PageRequest, StoredMemory, WORKFLOW_TAG};
+
+use super::save::not_now;
+use super::tools::{MemoryTools, Said, tags, text};
+use super::{whose, words};
+use crate::driver::Caller;
+
+/// The longest query: more words find less, for all of them have to be there.
+const MAX_QUERY_BYTES: usize = 500;
+/// What one search shows.
+const MAX_FOUND: usize = 10;
+/// How many are looked at: others' memories are among them.
+const MAX_LOOKED_AT: u32 = 100;
+/// What of a memory is shown: longer ones were not saved here, but imported.
+const MAX_SHOWN_BYTES: usize = 700;
+
+impl MemoryTools {
+    pub(super) async fn search(&self, caller: &Caller, args: &BTreeMap<String, String>) -> Said {
+        let query = text(args, "query", MAX_QUERY_BYTES)?;
+        let tags = tags(args)?;
+        let is_wanted = |memory: &StoredMemory| {
+            whose::is_for(memory, &caller.sender) && tags.iter().all(|tag| memory.tags.contains(tag))
+        };
+        let all = MemoryQuery { text: Some(query.to_owned()), tags: tags.clone(), source: None };
+        let mut found = match self.memory.search(&all, &PageRequest::first(MAX_LOOKED_AT)).await {
+            Ok(page) => page.items,
+            Err(talon_store::Error::Invalid { .. }) => return Err("query has no word to look for".to_owned()),
+            Err(error) => return Err(not_now(&error)),
+        };
+        found.retain(is_wanted);
+        // A model asks in sentences.
+        if found.is_empty() {
+            let words = words::telling(query);
+            let owner = whose::tag(&caller.sender);
+            let related = self.memory.related(&words, Some(&owner), MAX_FOUND * 2).await;
+            found = related.map_err(|error| not_now(&error))?;
+            found.retain(is_wanted);
+        }
+        if found.is_empty() {
+            return Ok("Nothing is remembered that has these words.".to_owned());
+        }
+        found.truncate(MAX_FOUND);
+        Ok(found.iter().map(line).collect::<Vec<_>>().join("\n"))
+    }
+}
+
+/// `2026-11-22 [preference] Ada likes tea`
+fn line(memory: &StoredMemory) -> String {
+    let day: String = memory.last_used.to_string().chars().take(10).collect();
+    let tags: Vec<&str> = whose::own_tags(memory).into_iter().collect();
+    let content = Raw::from(memory.content.as_str()).line_within(MAX_SHOWN_BYTES);
+    match &memory.workflow {
+        Some(workflow) => format!("{day} [{WORKFLOW_TAG}] {} ({})", content.as_str(), workflow.outcome),
+        None => format!("{day} [{}] {}", tags.join(", "), content.as_str()),
+    }
+}

@@ -1,0 +1,142 @@
+//! Everything together, which requests work on.
+
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use talon_agent_settings::Handed;
+use talon_guard::Sanitizer;
+use talon_proto::agent::Ready;
+use talon_proto::state::Refused as NotOpened;
+use talon_store::{Memory, Sessions, Store, Timestamp};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::chores::Probing;
+use super::setup::{Parts, Setup};
+use crate::approval::Desk;
+use crate::costs::Costs;
+use crate::door::{Connect, Door};
+use crate::driver::{Driver, RunTurns};
+use crate::metrics::Metrics;
+use crate::turns::Turns;
+
+/// How long each part of the agent is waited for when it is asked how it is. The supervisor gives such an answer 5 s, and kills an agent
+/// that owes it three.
+const PROBLEM_WAIT: Duration = Duration::from_secs(1);
+
+/// The agent.
+pub(crate) struct Agent {
+    pub(crate) store: Store,
+    pub(crate) sessions: Arc<dyn Sessions>,
+    pub(crate) memory: Arc<dyn Memory>,
+    pub(crate) desk: Arc<Desk>,
+    pub(crate) costs: Arc<Costs>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) turns: Turns,
+    pub(crate) runner: Arc<dyn RunTurns>,
+    pub(crate) started: Timestamp,
+    pub(super) probing: Arc<Probing>,
+    setup: RwLock<Arc<Setup>>,
+    parts: Parts,
+}
+
+impl Agent {
+    /// On an open store, with its first configuration; until `ending`.
+    ///
+    /// # Errors
+    /// What the starter is told, if the store cannot be read.
+    pub(super) async fn new(
+        store: Store,
+        handed: &Handed,
+        connect: Arc<dyn Connect>,
+        ending: CancellationToken,
+    ) -> Result<Arc<Self>, NotOpened> {
+        let unreadable = |error: &dyn std::error::Error| NotOpened {
+            message: format!(
+                "the agent's database cannot be read: {}; see the log of talon-agent",
+                talon_child::chain(error)
+            ),
+            retryable: false,
+        };
+        let confirm = &handed.settings.agent.confirm;
+        let desk = Desk::open(store.key_values(), confirm).await.map_err(|error| unreadable(&error))?;
+        let costs = Arc::new(Costs::new(store.key_values()).map_err(|error| unreadable(&error))?);
+        let (metrics, probing) = (Arc::<Metrics>::default(), Arc::<Probing>::default());
+        let runner: Arc<dyn RunTurns> = Arc::new(Driver::observed(Arc::clone(&metrics) as _));
+        let parts = Parts {
+            host: Arc::new(Door::new(connect)),
+            memory: store.memory(),
+            desk: Arc::clone(&desk),
+            costs: Arc::clone(&costs),
+            metrics: Arc::clone(&metrics),
+            probing: Arc::clone(&probing),
+            runner: Arc::clone(&runner),
+            sanitizer: Arc::new(Sanitizer::default()),
+        };
+        let setup = Arc::new(Setup::new(handed, &parts, None));
+        if let Err(error) = costs.open_day(setup.world.chain.ledgers()).await {
+            return Err(unreadable(&error));
+        }
+        Ok(Arc::new(Self {
+            sessions: store.sessions(),
+            memory: store.memory(),
+            store,
+            desk,
+            costs,
+            metrics,
+            turns: Turns::new(ending),
+            runner,
+            started: Timestamp::now(),
+            probing,
+            setup: RwLock::new(setup),
+            parts,
+        }))
+    }
+
+    /// What turns that begin now stand on.
+    pub(crate) fn setup(&self) -> Arc<Setup> {
+        Arc::clone(&self.setup.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Takes another configuration over. Turns under way keep theirs.
+    pub(super) fn configure(&self, handed: &Handed) {
+        let setup = Arc::new(Setup::new(handed, &self.parts, Some(&self.setup())));
+        self.desk.configure(&handed.settings.agent.confirm);
+        *self.setup.write().unwrap_or_else(PoisonError::into_inner) = setup;
+        self.probing.look();
+    }
+
+    /// What the starter is told; within [`PROBLEM_WAIT`], whatever the disk does.
+    pub(super) async fn ready(&self) -> Ready {
+        let setup = self.setup();
+        let mut problems = setup.problems.clone();
+        problems.extend(setup.workspace.problems_within(PROBLEM_WAIT).await);
+        Ready { engine: self.store.engine().to_owned(), place: self.store.place(), problems }
+    }
+
+    /// All that is wrong now, each with what to do. What does not answer within [`PROBLEM_WAIT`] is one of these: whoever asks how the
+    /// agent is may take it for dead otherwise.
+    pub(crate) async fn problems(&self) -> Vec<String> {
+        let setup = self.setup();
+        let mut problems = setup.problems.clone();
+        let (store, files) = tokio::join!(
+            timeout(PROBLEM_WAIT, self.store.check()),
+            setup.workspace.problems_within(PROBLEM_WAIT),
+        );
+        match store {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => problems
+                .push(format!("the agent's database does not answer: {}", talon_child::chain(&error))),
+            Err(_) => problems.push(format!(
+                "the agent's database does not answer within {PROBLEM_WAIT:?}: see whether its disk or its server is overloaded"
+            )),
+        }
+        problems.extend(files);
+        problems
+    }
+
+    /// How many calls wait for a person; `None` if that cannot be said within [`PROBLEM_WAIT`].
+    pub(crate) async fn approvals_pending(&self) -> Option<usize> {
+        timeout(PROBLEM_WAIT, self.desk.pending(None)).await.ok()
+    }
+}

@@ -1,0 +1,81 @@
+//! What is done from time to time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use talon_llm::route::fallback::{Event, Watch};
+use talon_store::Timestamp;
+use talon_store::limits::IDLE_AFTER;
+use tokio::sync::Notify;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
+
+use super::agent::Agent;
+
+/// The shortest time between two looks for probes that are due, whatever the chain says.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+/// How often sessions are looked for that nobody has written to for a while. A minute: what is idle says so half an hour after the last
+/// word, give or take that.
+const IDLE_EVERY: Duration = Duration::from_secs(60);
+/// Sessions that become idle at once. What is beyond has its turn a minute later.
+const IDLE_AT_ONCE: u32 = 1000;
+
+/// Says when providers have to be looked at again.
+#[derive(Debug, Default)]
+pub(super) struct Probing(Notify);
+
+impl Probing {
+    /// Something may be due.
+    pub(super) fn look(&self) {
+        self.0.notify_one();
+    }
+}
+
+impl Watch for Probing {
+    fn seen(&self, event: &Event<'_>) {
+        if let Event::Breaker { .. } = event {
+            self.look();
+        }
+    }
+}
+
+/// Probes providers that are left alone, for as long as it is polled.
+pub(super) async fn probe(agent: Arc<Agent>) {
+    loop {
+        let chain = Arc::clone(&agent.setup().world.chain);
+        let due = async {
+            match chain.next_probe() {
+                Some(at) => sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = due => {}
+            () = agent.probing.0.notified() => {}
+        }
+        for probe in chain.due_probes(Instant::now()) {
+            let probing = Arc::clone(&agent.probing);
+            tokio::spawn(async move {
+                probe.run().await;
+                probing.look();
+            });
+        }
+        sleep(BETWEEN_LOOKS).await;
+    }
+}
+
+/// Makes sessions idle that nobody writes to, for as long as it is polled.
+pub(super) async fn idle(agent: Arc<Agent>) {
+    let mut every = interval(IDLE_EVERY);
+    every.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        every.tick().await;
+        let since = Timestamp::now().before(IDLE_AFTER);
+        match agent.sessions.idle(since, IDLE_AT_ONCE).await {
+            Ok(idle) if !idle.is_empty() => tracing::debug!(sessions = idle.len(), "sessions are idle"),
+            Ok(_) => {}
+            Err(error) => {
+                tracing::warn!(error = talon_child::chain(&error), "idle sessions cannot be noted");
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What the supervisor hands over, read.
+
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _};
+use std::os::fd::OwnedFd;
+
+use talon_agent_settings::{BadHanded, Handed, MAX_HANDED_BYTES};
+
+/// Why a configuration was not read. Nothing of what it holds is repeated.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NotRead {
+    #[error("no memory file came with the configuration")]
+    Missing,
+    #[error("the configuration's memory file cannot be read: {0}")]
+    File(#[from] io::Error),
+    #[error("the configuration has {found} bytes, and {said} were announced")]
+    Length { found: usize, said: u64 },
+    #[error(transparent)]
+    Bad(#[from] BadHanded),
+}
+
+/// Reads what came with a `Configure`: blocking, of memory alone.
+pub(super) fn handed(descriptor: Option<OwnedFd>, said: u64) -> Result<Handed, NotRead> {
+    let mut file = File::from(descriptor.ok_or(NotRead::Missing)?);
+    // A pipe would hang, and a device might never end.
+    if !file.metadata()?.is_file() {
+        return Err(NotRead::File(io::Error::other("it is no file")));
+    }
+    if said > MAX_HANDED_BYTES as u64 {
+        return Err(BadHanded::TooLong(usize::try_from(said).unwrap_or(usize::MAX)).into());
+    }
+    file.rewind()?;
+    let mut bytes = Vec::new();
+    file.take(said + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 != said {
+        return Err(NotRead::Length { found: bytes.len(), said });
+    }
+    Ok(Handed::from_bytes(&bytes)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    fn file(bytes: &[u8]) -> OwnedFd {
+        let mut file = tempfile::tempfile().expect("a file");
+        file.write_all(bytes).expect("written");
+        file.into()
+    }
+
+    #[test]
+    fn what_was_handed_over_is_read_whole_or_not_at_all() {
+        let bytes = Handed::default().to_bytes().expect("bytes");
+        let said = bytes.len() as u64;
+        assert_eq!(handed(Some(file(&bytes)), said).expect("read"), Handed::default());
+        assert!(matches!(handed(Some(file(&bytes)), said + 1), Err(NotRead::Length { .. })));
+        assert!(matches!(handed(Some(file(&bytes)), said - 1), Err(NotRead::Length { .. })));
+        assert!(matches!(handed(None, said), Err(NotRead::Missing)));
+        assert!(matches!(handed(Some(file(b"{]")), 2), Err(NotRead::Bad(_))));
+        let too_long = handed(Some(file(b"")), u64::MAX).expect_err("too long");
+        assert!(matches!(too_long, NotRead::Bad(BadHanded::TooLong(_))), "{too_long}");
+        let (pipe, _kept) = io::pipe().expect("a pipe");
+        assert!(matches!(handed(Some(pipe.into()), 2), Err(NotRead::File(_))));
+    }
+}

@@ -1,0 +1,90 @@
+//! Connections to the host: asked for over the control socket, and handed in.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use talon_child::handed::connected;
+use talon_control::Control;
+use talon_proto::agent::{FromAgent, NeedHost, ToAgent, from_agent};
+use tokio::net::UnixStream;
+use tokio::sync::oneshot;
+
+use crate::door::Connect;
+
+/// The control socket, to whoever started us.
+pub(super) type Starter = Control<FromAgent, ToAgent>;
+
+/// How long a connection is waited for. The supervisor makes a pair of sockets and sends one; when it takes longer it is being replaced
+/// or hangs, and whoever wanted the connection tries again for as long as that makes sense.
+const HANDED_WITHIN: Duration = Duration::from_secs(10);
+
+/// Asks the supervisor for connections.
+pub(super) struct Link {
+    starter: Arc<Starter>,
+    /// The number of the next question.
+    next: AtomicU64,
+    asked: Mutex<BTreeMap<u64, oneshot::Sender<UnixStream>>>,
+}
+
+impl Link {
+    pub(super) fn new(starter: Arc<Starter>) -> Arc<Self> {
+        Arc::new(Self { starter, next: AtomicU64::new(1), asked: Mutex::default() })
+    }
+
+    /// A connection was handed in. Must be called within a runtime.
+    ///
+    /// # Errors
+    /// A sentence for the log, if nobody waits for it or it is no connection.
+    pub(super) fn handed(&self, id: u64, descriptor: Option<OwnedFd>) -> Result<(), String> {
+        let asked = self.lock().remove(&id);
+        let stream = connected(descriptor).map_err(|error| error.to_string())?;
+        let taken = asked.is_some_and(|asked| asked.send(stream).is_ok());
+        if taken {
+            Ok(())
+        } else {
+            Err(format!("nobody waits for a connection to the host with the number {id}"))
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, oneshot::Sender<UnixStream>>> {
+        // No step of it panics halfway.
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A question under way; forgotten with its asker.
+struct Question<'l> {
+    link: &'l Link,
+    id: u64,
+}
+
+impl Drop for Question<'_> {
+    fn drop(&mut self) {
+        self.link.lock().remove(&self.id);
+    }
+}
+
+#[async_trait]
+impl Connect for Link {
+    async fn connect(&self) -> io::Result<UnixStream> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let (answers, answer) = oneshot::channel();
+        self.lock().insert(id, answers);
+        let _forgotten = Question { link: self, id };
+        let message = FromAgent { what: Some(from_agent::What::NeedHost(NeedHost { id })) };
+        self.starter.send(&message, None).await.map_err(io::Error::other)?;
+        match tokio::time::timeout(HANDED_WITHIN, answer).await {
+            Ok(Ok(stream)) => Ok(stream),
+            // As if nobody listened: there may be somebody soon.
+            Ok(Err(_)) | Err(_) => Err(io::Error::new(
+                io::ErrorKind::ConnectionRefused,
+                "the supervisor handed no connection to its plugins in: see whether it is being restarted (`talon status`)",
+            )),
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What is made of a configuration.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use talon_agent_settings::{Handed, Kind, ModelKeys, Settings};
+use talon_guard::Sanitizer;
+use talon_llm::config;
+use talon_llm::route::catalog::Catalog;
+use talon_llm::route::cost::Ledgers;
+use talon_llm::route::fallback::{Chain, ChainSettings, Log, ProviderState, Watch};
+use talon_store::Memory;
+use tokio::time::Instant;
+
+use super::chores::Probing;
+use crate::approval::Desk;
+use crate::costs::Costs;
+use crate::driver::{Host, Recall, RunTurns, World};
+use crate::metrics::{Metrics, Recalls};
+use crate::recall::{MemoryTools, Remembering};
+use crate::subagent::{Around, CurrentWorld, SubAgents};
+use crate::turns::sections;
+use crate::workspace::Watched;
+
+/// What stays the same whatever is configured.
+pub(super) struct Parts {
+    pub(super) host: Arc<dyn Host>,
+    pub(super) memory: Arc<dyn Memory>,
+    pub(super) desk: Arc<Desk>,
+    pub(super) costs: Arc<Costs>,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) probing: Arc<Probing>,
+    pub(super) runner: Arc<dyn RunTurns>,
+    pub(super) sanitizer: Arc<Sanitizer>,
+}
+
+/// A configuration, and what turns stand on with it. A turn keeps the one it began with.
+pub(crate) struct Setup {
+    /// What the operator wrote.
+    pub(crate) settings: Settings,
+    /// What turns stand on.
+    pub(crate) world: World,
+    /// All that is wrong, each with what to do.
+    pub(crate) problems: Vec<String>,
+    /// The person's files.
+    pub(crate) workspace: Arc<Watched>,
+}
+
+impl Setup {
+    /// Of what was handed over; `before` is what it takes the place of, of which the models' health and costs stay.
+    pub(super) fn new(handed: &Handed, parts: &Parts, before: Option<&Self>) -> Self {
+        let settings = handed.settings.clone();
+        let mut problems = Vec::new();
+        let chain = Arc::new(chain(handed, parts, before, &mut problems));
+        let recall: Arc<dyn Recall> = Arc::new(Recalls {
+            inner: Arc::new(Remembering::new(Arc::clone(&parts.memory), settings.agent.memory)),
+            metrics: Arc::clone(&parts.metrics),
+        });
+        let mut world = World {
+            chain,
+            host: Arc::clone(&parts.host),
+            own: Vec::new(),
+            recall,
+            confirm: Arc::clone(&parts.desk) as _,
+            sanitizer: Arc::clone(&parts.sanitizer),
+        };
+        if settings.agent.memory.enabled {
+            let (memory, sanitizer) = (Arc::clone(&parts.memory), Arc::clone(&parts.sanitizer));
+            world.own.push(Arc::new(MemoryTools::new(memory, sanitizer)));
+        }
+        if settings.agent.subagents.enabled {
+            // They start none of their own: theirs is the world without them.
+            let theirs = world.clone();
+            let around = Around {
+                rules: settings.orchestrator.rules.clone(),
+                sections: sections(&settings.agent.context),
+                allow: settings.agent.allow.subagents.clone(),
+                sanitizer: Arc::clone(&parts.sanitizer),
+            };
+            let (keys, runner) = (&settings.agent.subagents, Arc::clone(&parts.runner));
+            let world_of: CurrentWorld = Arc::new(move || Some(theirs.clone()));
+            let (subagents, wrong) = SubAgents::new(keys, runner, world_of, around);
+            problems.extend(wrong);
+            world.own.push(Arc::new(subagents));
+        }
+        let same = before.filter(|before| before.settings.agent.workspace == settings.agent.workspace);
+        let workspace = same.map_or_else(
+            || Arc::new(Watched::new(settings.agent.workspace.clone())),
+            |before| Arc::clone(&before.workspace),
+        );
+        Self { settings, world, problems, workspace }
+    }
+
+    /// The providers in the order of their names: what they speak, and how they are.
+    pub(crate) fn providers(&self) -> impl Iterator<Item = (&str, Kind, ProviderState)> {
+        let now = Instant::now();
+        let configured = self.settings.models.providers.0.iter();
+        configured
+            .map(move |(name, entry)| (name.as_str(), entry.kind, self.world.chain.provider_state(name, now)))
+    }
+}
+
+/// The models: with the health and the sums of those before.
+fn chain(handed: &Handed, parts: &Parts, before: Option<&Setup>, problems: &mut Vec<String>) -> Chain {
+    let ModelKeys { providers, catalog, fallback, budget, .. } = &handed.settings.models;
+    let made = config::providers(providers, handed);
+    let names: BTreeSet<String> = providers.0.keys().cloned().collect();
+    let catalog = Arc::new(Catalog::new(catalog, &names).unwrap_or_else(|wrong| {
+        // The supervisor refuses such a catalog; it is of another version, then.
+        problems.push(format!("models.catalog cannot be used, so no model is asked: {wrong}"));
+        Catalog::default()
+    }));
+    if names.is_empty() {
+        problems.push(
+            "no model can be asked, since no provider is configured: name one under models.providers, and its models under \
+             models.catalog"
+                .to_owned(),
+        );
+    } else if catalog.entries().is_empty() {
+        problems.push(
+            "no model can be asked, since the catalog is empty: name models under models.catalog".to_owned(),
+        );
+    }
+    let settings = ChainSettings::from(*fallback);
+    let chain = match before {
+        Some(before) => {
+            let before = &before.world.chain;
+            let ledgers = before.ledgers().with_budget(*budget);
+            before.renewed(catalog, made.ready.into_values(), ledgers, settings)
+        }
+        None => {
+            let watches: Vec<Arc<dyn Watch>> = vec![
+                Arc::new(Log),
+                Arc::clone(&parts.metrics) as _,
+                Arc::clone(&parts.costs) as _,
+                Arc::clone(&parts.probing) as _,
+            ];
+            Chain::new(catalog, made.ready.into_values(), Ledgers::new(*budget), settings, Arc::new(watches))
+        }
+    };
+    let mut wrong: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for problem in made.problems {
+        problems.push(problem.to_string());
+        wrong.entry(problem.provider).or_default().push(problem.message);
+    }
+    wrong.into_iter().fold(chain, |chain, (provider, messages)| chain.without(provider, messages.join("; ")))
+}

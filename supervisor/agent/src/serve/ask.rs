@@ -1,0 +1,170 @@
+//! `Ask`, `Attach`, `Cancel`, `GetLoop`: turns.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_util::{Stream, StreamExt as _};
+use talon_proto::agent::chunk::Kind;
+use talon_proto::agent::{
+    AskRequest, AttachRequest, CancelRequest, CancelResponse, Chunk, GetLoopRequest, LoopState,
+};
+use talon_store::{NewSession, Session};
+use tokio::time::timeout;
+use tonic::Status;
+
+use super::client::Client;
+use super::failure::failed;
+use super::limits::{CANCEL_WAIT, MAX_CHANNEL_BYTES, MAX_TEXT_BYTES};
+use super::service::{Chunks, Service};
+use super::sessions::{known_model, known_patterns, known_thinking};
+use crate::answer::Schema;
+use crate::turns::{Following, Running, Wish};
+
+impl Service {
+    pub(super) async fn ask(&self, client: &Client, request: AskRequest) -> Result<Chunks, Status> {
+        let AskRequest { session_id, text, model, thinking, schema, tools, no_tools, channel } = request;
+        if text.trim().is_empty() {
+            return Err(Status::invalid_argument("the question is empty: say what is wanted"));
+        }
+        if text.len() > MAX_TEXT_BYTES {
+            return Err(Status::invalid_argument(format!(
+                "the question has {} bytes, and may have {MAX_TEXT_BYTES}: put what is long into a file that a tool can read",
+                text.len()
+            )));
+        }
+        let setup = self.agent.setup();
+        let wish = Wish {
+            text,
+            model: known_model(&setup, &model)?,
+            thinking: known_thinking(&thinking)?,
+            schema: usable(&schema)?.map(Arc::new),
+            tools: known_patterns(tools)?,
+            no_tools,
+        };
+        let session = if session_id.is_empty() {
+            self.new_session(client, &channel).await?
+        } else {
+            self.session(client, &session_id).await?
+        };
+        let (running, following) = self.agent.ask(&session, wish).await?;
+        Ok(Asked { following, running, ended: false }.boxed())
+    }
+
+    /// A session for somebody's first question.
+    pub(super) async fn new_session(&self, client: &Client, channel: &str) -> Result<Session, Status> {
+        let session = NewSession {
+            sender: client.sender.to_string(),
+            channel: channel_of(client, channel)?,
+            ..NewSession::default()
+        };
+        self.agent.sessions.create(session).await.map_err(|error| failed(&error))
+    }
+
+    pub(super) async fn attach(&self, client: &Client, request: AttachRequest) -> Result<Chunks, Status> {
+        let session = self.session(client, &request.session_id).await?;
+        let (running, _) = self.agent.turn_of(&session).await?.ok_or_else(|| in_none(&session))?;
+        Ok(running.hub.follow(|at| vec![Kind::Loop(at.clone())])?.boxed())
+    }
+
+    pub(super) async fn cancel(
+        &self,
+        client: &Client,
+        request: CancelRequest,
+    ) -> Result<CancelResponse, Status> {
+        let session = self.session(client, &request.session_id).await?;
+        // One that was interrupted is gone on with for as long as it takes to end it.
+        let Some((running, _)) = self.agent.turn_of(&session).await? else {
+            return Ok(CancelResponse { cancelled: false });
+        };
+        running.cancel.cancel();
+        // Whoever hears of it may ask anew at once.
+        let _over = timeout(CANCEL_WAIT, running.hub.over()).await;
+        Ok(CancelResponse { cancelled: true })
+    }
+
+    pub(super) async fn get_loop(
+        &self,
+        client: &Client,
+        request: GetLoopRequest,
+    ) -> Result<LoopState, Status> {
+        let session = self.session(client, &request.session_id).await?;
+        let running = self.agent.turns.get(session.id).ok_or_else(|| in_none(&session))?;
+        Ok(running.hub.at())
+    }
+}
+
+fn in_none(session: &Session) -> Status {
+    Status::not_found(format!(
+        "session {id} is in no turn: ask something (`talon chat --session {id}`)",
+        id = session.id
+    ))
+}
+
+/// What somebody at a terminal talks on.
+const CLI: &str = "cli";
+
+/// Where it is said. `agent.allow.channels` narrows what may be called there, so that who is narrowed does not choose it.
+fn channel_of(client: &Client, channel: &str) -> Result<String, Status> {
+    let channel = known_channel(channel)?;
+    if channel == CLI || client.operates() {
+        return Ok(channel);
+    }
+    Err(Status::permission_denied(format!(
+        "to talk on the channel {channel} needs the role operate; {sender} has the role call, and talks on {CLI}: leave the channel \
+         out, or ask the operator for an entry under host.peers",
+        sender = client.sender
+    )))
+}
+
+/// The name of a channel.
+fn known_channel(channel: &str) -> Result<String, Status> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
+    match channel {
+        "" => Ok(CLI.to_owned()),
+        channel if channel.len() <= MAX_CHANNEL_BYTES && channel.chars().all(fits) => Ok(channel.to_owned()),
+        _ => Err(Status::invalid_argument(format!(
+            "a channel is a word of at most {MAX_CHANNEL_BYTES} letters, digits, '-', '_', '.' or ':'"
+        ))),
+    }
+}
+
+/// What the answer has to fit.
+fn usable(schema: &str) -> Result<Option<Schema>, Status> {
+    if schema.is_empty() {
+        return Ok(None);
+    }
+    let json = serde_json::from_str(schema)
+        .map_err(|error| Status::invalid_argument(format!("the schema is no JSON: {error}")))?;
+    let schema =
+        Schema::new(json).map_err(|error| Status::invalid_argument(talon_child::cut(error.to_string())))?;
+    Ok(Some(schema))
+}
+
+/// The chunks of a turn, to whoever asked. Letting go of them cancels it, unless it waits, or has waited, for a person.
+struct Asked {
+    following: Following,
+    running: Arc<Running>,
+    ended: bool,
+}
+
+impl Stream for Asked {
+    type Item = Result<Chunk, Status>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let next = self.following.poll_next_unpin(cx);
+        if let Poll::Ready(None | Some(Err(_))) = next {
+            // Somebody who reads too slowly has not let go.
+            self.ended = true;
+        }
+        next
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        if !self.ended && !self.running.hub.waited() {
+            self.running.cancel.cancel();
+        }
+    }
+}

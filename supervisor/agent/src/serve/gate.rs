@@ -1,0 +1,75 @@
+//! What every request passes before its body is read: is there room, and does the body come.
+//!
+//! The server reads a request's message before it asks the service, and holds what it has read for as long as the client likes. So half-sent
+//! requests are bounded in number and time, and what one user does costs no other their place.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use talon_listen::{Held, InTime, Place, Places};
+use tonic::Status;
+use tonic::body::Body;
+use tonic::codegen::http;
+use tonic::server::NamedService;
+use tower::Service;
+
+use super::client::Client;
+use super::limits::{MAX_REQUESTS, MAX_REQUESTS_PER_UID};
+
+type Request = http::Request<Body>;
+type Response = http::Response<Body>;
+
+/// Stands in front of the service.
+#[derive(Debug, Clone)]
+pub(super) struct Gate<S> {
+    inner: S,
+    requests: Arc<Places>,
+}
+
+impl<S> Gate<S> {
+    pub(super) fn new(inner: S) -> Self {
+        Self { inner, requests: Places::new(MAX_REQUESTS, MAX_REQUESTS_PER_UID) }
+    }
+
+    /// Lets a request in; it keeps its place until its answer was taken.
+    fn admit(&self, request: &Request) -> Result<Place, Status> {
+        let client = request.extensions().get::<Client>();
+        let client = client.ok_or_else(|| Status::internal("a request without a client"))?;
+        self.requests.take(client.uid).ok_or_else(|| {
+            Status::resource_exhausted(format!(
+                "{MAX_REQUESTS_PER_UID} requests of one user, {MAX_REQUESTS} of all, are the most at once: wait for some to be \
+                 answered"
+            ))
+        })
+    }
+}
+
+impl<S: NamedService> NamedService for Gate<S> {
+    const NAME: &'static str = S::NAME;
+}
+
+impl<S> Service<Request> for Gate<S>
+where
+    S: Service<Request, Response = Response, Error = Infallible>,
+    S::Future: Send + 'static,
+{
+    type Response = Response;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Response, Infallible>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        let place = match self.admit(&request) {
+            Ok(place) => place,
+            Err(status) => return std::future::ready(Ok(status.into_http())).boxed(),
+        };
+        let answer = self.inner.call(request.map(|body| Body::new(InTime::new(body, false))));
+        async move { Ok(answer.await?.map(|body| Body::new(Held::new(body, place)))) }.boxed()
+    }
+}

@@ -1,0 +1,116 @@
+//! What is remembered beyond a session.
+
+use talon_proto::agent::forget_memories_request::What;
+use talon_proto::agent::{
+    ForgetMemoriesRequest, ForgetMemoriesResponse, GetMemoryRequest, ListMemoriesRequest,
+    ListMemoriesResponse, Memory, Workflow, WorkflowStep,
+};
+use talon_store::{Forget, MemoryId, MemoryQuery, StoredMemory, Timestamp};
+use tonic::Status;
+
+use super::client::{Client, Origin};
+use super::failure::failed;
+use super::service::{Service, page, token};
+use super::sessions::unix_ms;
+use crate::recall::{is_everybodys, is_for};
+
+impl Service {
+    pub(super) async fn list_memories(
+        &self,
+        client: &Client,
+        request: ListMemoriesRequest,
+    ) -> Result<ListMemoriesResponse, Status> {
+        let ListMemoriesRequest { text, tags, page_size, page_token } = request;
+        let query = MemoryQuery { text: Some(text).filter(|text| !text.is_empty()), tags, source: None };
+        let found = async { self.agent.memory.search(&query, &page(&page_token, page_size)?).await };
+        let found = found.await.map_err(|error| failed(&error))?;
+        // A page may have fewer than were asked for, and the next one more.
+        let seen = found.items.into_iter().filter(|memory| sees(client, memory));
+        Ok(ListMemoriesResponse { memories: seen.map(view).collect(), next_page_token: token(found.next) })
+    }
+
+    pub(super) async fn get_memory(
+        &self,
+        client: &Client,
+        request: GetMemoryRequest,
+    ) -> Result<Memory, Status> {
+        self.memory(client, &request.id).await.map(view)
+    }
+
+    /// One that this client may see: their own, and what is everybody's.
+    async fn memory(&self, client: &Client, id: &str) -> Result<StoredMemory, Status> {
+        let found = self.agent.memory.get(known(id)?).await.map_err(|error| failed(&error))?;
+        found.filter(|memory| sees(client, memory)).ok_or_else(|| no_memory(id))
+    }
+
+    pub(super) async fn forget_memories(
+        &self,
+        client: &Client,
+        request: ForgetMemoriesRequest,
+    ) -> Result<ForgetMemoriesResponse, Status> {
+        if client.origin == Origin::Model {
+            return Err(Status::permission_denied(
+                "a model forgets nothing: use `talon memory forget` by hand",
+            ));
+        }
+        let what = match request.what {
+            None => {
+                return Err(Status::invalid_argument("say what is to be forgotten: an id, a tag, or a time"));
+            }
+            Some(What::Id(id)) => {
+                let memory = self.memory(client, &id).await?;
+                if is_everybodys(&memory) {
+                    client.has_to_operate("to forget what is everybody's")?;
+                }
+                Forget::Id(memory.id)
+            }
+            // Many at once, whoever's they are.
+            Some(What::Tag(tag)) => {
+                client.has_to_operate("to forget many memories at once")?;
+                Forget::Tag(tag)
+            }
+            Some(What::NotUsedSinceUnixMs(since)) => {
+                client.has_to_operate("to forget many memories at once")?;
+                Forget::NotUsedSince(Timestamp::from_millis(i64::try_from(since).unwrap_or(i64::MAX)))
+            }
+        };
+        let forgotten = self.agent.memory.forget(&what).await.map_err(|error| failed(&error))?;
+        tracing::info!(forgotten, by = %client.sender, "memories were forgotten");
+        Ok(ForgetMemoriesResponse { forgotten })
+    }
+}
+
+fn sees(client: &Client, memory: &StoredMemory) -> bool {
+    client.operates() || is_for(memory, &client.sender)
+}
+
+fn known(id: &str) -> Result<MemoryId, Status> {
+    MemoryId::new(id).map_err(|_| no_memory(id))
+}
+
+fn no_memory(id: &str) -> Status {
+    let shown: String = id.chars().take(40).filter(|c| !c.is_control()).collect();
+    Status::not_found(format!("there is no memory {shown}: `talon memory list` shows those there are"))
+}
+
+fn view(memory: StoredMemory) -> Memory {
+    let workflow = memory.workflow.map(|workflow| Workflow {
+        trigger: workflow.trigger,
+        steps: workflow
+            .steps
+            .into_iter()
+            .map(|step| WorkflowStep { plugin: step.plugin, action: step.action, order: step.order })
+            .collect(),
+        outcome: workflow.outcome,
+    });
+    Memory {
+        id: memory.id.to_string(),
+        content: memory.content,
+        tags: memory.tags.into_iter().collect(),
+        source: memory.source,
+        created_unix_ms: unix_ms(memory.created_at),
+        last_used_unix_ms: unix_ms(memory.last_used),
+        count: memory.count,
+        workflow,
+    }
+}

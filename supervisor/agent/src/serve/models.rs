@@ -1,0 +1,96 @@
+//! Models and their providers.
+
+use talon_agent_settings::Kind;
+use talon_llm::route::fallback::ProviderState as State;
+use talon_llm::route::router::Outage;
+use talon_llm::route::show::{Row, rows};
+use talon_proto::agent::{ListModelsRequest, ListModelsResponse, Model, ProviderState};
+use tokio::time::Instant;
+use tonic::Status;
+
+use super::client::Client;
+use super::service::Service;
+use crate::run::Setup;
+
+impl Service {
+    pub(super) async fn list_models(
+        &self,
+        _client: &Client,
+        _request: ListModelsRequest,
+    ) -> Result<ListModelsResponse, Status> {
+        let setup = self.agent.setup();
+        let models = rows(&setup.world.chain, Instant::now());
+        Ok(ListModelsResponse {
+            models: models.into_iter().map(model).collect(),
+            providers: providers(&setup),
+        })
+    }
+}
+
+fn model(row: Row) -> Model {
+    let price = |price: &dyn std::fmt::Display| if row.free { String::new() } else { price.to_string() };
+    let (state, why) = standing(&row.provider);
+    Model {
+        id: row.model.to_string(),
+        alias: row.alias.clone().unwrap_or_default(),
+        tier: row.tier.to_string(),
+        context_window: row.context_window,
+        tools: row.tools,
+        vision: row.vision,
+        input_price: price(&row.input),
+        output_price: price(&row.output),
+        cached_input_price: price(&row.cached_input),
+        free: row.free,
+        weight: row.weight,
+        estimate: row.typical_turn.to_string(),
+        state,
+        why,
+    }
+}
+
+/// The providers, in the order of their names.
+pub(super) fn providers(setup: &Setup) -> Vec<ProviderState> {
+    let each = setup.providers().map(|(name, kind, state)| {
+        let (state, why) = standing(&state);
+        let kind_word = match kind {
+            Kind::Openai => "openai",
+            Kind::Anthropic => "anthropic",
+            Kind::Ollama => "ollama",
+            Kind::Scripted => "scripted",
+        };
+        ProviderState {
+            name: name.to_owned(),
+            kind: kind_word.to_owned(),
+            state,
+            why,
+            scripted: kind == Kind::Scripted,
+        }
+    });
+    each.collect()
+}
+
+/// 1 for one that can be asked, 0.5 for one on its way back, 0 for one that cannot.
+pub(super) fn up(state: &State) -> f64 {
+    match state {
+        State::Ready => 1.0,
+        State::Recovering => 0.5,
+        State::Out { .. } => 0.0,
+    }
+}
+
+/// A word, and why.
+fn standing(state: &State) -> (String, String) {
+    let (word, why) = match state {
+        State::Ready => ("ready", String::new()),
+        State::Recovering => ("ready", "it failed, and is on its way back: it is asked last".to_owned()),
+        State::Out { outage } => {
+            let why = outage.to_string();
+            match outage {
+                Outage::NotSetUp { .. } => ("not_set_up", why),
+                Outage::Failing { .. } => ("out", why),
+                Outage::RateLimited { .. } | Outage::NoCredit { .. } => ("resting", why),
+            }
+        }
+    };
+    (word.to_owned(), why)
+}

@@ -1,0 +1,107 @@
+//! The gRPC server over the connections that are handed in, with its limits.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures_util::StreamExt as _;
+use talon_listen::{FRAME_BYTES, Prompt, Throttle, WINDOW_BYTES};
+use talon_proto::agent::agent_server::AgentServer;
+use tokio::net::UnixStream;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::sync::CancellationToken;
+use tonic::transport;
+use tonic::transport::server::Connected;
+
+use super::client::{BadClient, Client};
+use super::gate::Gate;
+use super::limits::{
+    MAX_ACCEPTED, MAX_ANSWER_BYTES, MAX_CONNECTIONS, MAX_HEADER_BYTES, MAX_REQUEST_BYTES, MAX_STREAMS,
+};
+use super::service::Service;
+use crate::run::Agent;
+
+static CROWDED: Throttle = Throttle::new();
+
+/// The running server.
+#[derive(Debug)]
+pub(crate) struct Server {
+    connections: mpsc::Sender<Prompt<Connection>>,
+    open: Arc<AtomicUsize>,
+    task: JoinHandle<Result<(), transport::Error>>,
+}
+
+/// Who is at the other end of a connection, and its place among them.
+#[derive(Debug)]
+struct Connection {
+    client: Client,
+    open: Arc<AtomicUsize>,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Connected for Connection {
+    type ConnectInfo = Client;
+
+    fn connect_info(&self) -> Client {
+        self.client.clone()
+    }
+}
+
+impl Server {
+    /// Serves what is attached, until `ending`. Must be called within a tokio runtime.
+    pub(crate) fn start(agent: &Arc<Agent>, ending: CancellationToken) -> Self {
+        let (connections, accepted) = mpsc::channel(MAX_ACCEPTED);
+        let service = AgentServer::new(Service::new(Arc::clone(agent)))
+            .max_decoding_message_size(MAX_REQUEST_BYTES)
+            .max_encoding_message_size(MAX_ANSWER_BYTES);
+        let serving = transport::Server::builder()
+            .initial_stream_window_size(WINDOW_BYTES)
+            .initial_connection_window_size(WINDOW_BYTES)
+            .max_frame_size(FRAME_BYTES)
+            .max_concurrent_streams(MAX_STREAMS)
+            .http2_max_header_list_size(MAX_HEADER_BYTES)
+            .serve_with_incoming_shutdown(
+                Gate::new(service),
+                ReceiverStream::new(accepted).map(Ok::<_, io::Error>),
+                ending.cancelled_owned(),
+            );
+        Self { connections, open: Arc::default(), task: tokio::spawn(serving) }
+    }
+
+    /// Serves one more connection.
+    ///
+    /// # Errors
+    /// [`BadClient::TooMany`]; it is closed then.
+    pub(crate) fn attach(&self, stream: UnixStream, client: Client) -> Result<(), BadClient> {
+        tracing::debug!(client.uid, client.pid, sender = %client.sender, role = ?client.role, "a client connected");
+        if self.open.fetch_add(1, Ordering::Relaxed) >= MAX_CONNECTIONS {
+            self.open.fetch_sub(1, Ordering::Relaxed);
+            return self.crowded();
+        }
+        let connection = Connection { client, open: Arc::clone(&self.open) };
+        match self.connections.try_send(Prompt::new(stream, connection)) {
+            Ok(()) => Ok(()),
+            Err(_full) => self.crowded(),
+        }
+    }
+
+    /// One line a second is enough to see that it goes on.
+    fn crowded(&self) -> Result<(), BadClient> {
+        if CROWDED.word().is_some() { Err(BadClient::TooMany) } else { Ok(()) }
+    }
+
+    /// Returns when all connections have ended.
+    pub(crate) async fn ended(self) {
+        drop(self.connections);
+        if let Ok(Err(error)) = self.task.await {
+            tracing::warn!(%error, "the server of the agent's clients failed");
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The service: each request to its file.
+
+use std::sync::Arc;
+
+use futures_util::stream::BoxStream;
+use talon_proto::agent::agent_server::Agent as Rpc;
+use talon_proto::agent::{
+    Approval, AskRequest, AttachRequest, CancelRequest, CancelResponse, Chunk, CompactSessionRequest,
+    CompactSessionResponse, CreateSessionRequest, DecideRequest, DeleteSessionRequest, DeleteSessionResponse,
+    ForgetMemoriesRequest, ForgetMemoriesResponse, GetCostsRequest, GetCostsResponse, GetLoopRequest,
+    GetMemoryRequest, GetMetricsRequest, GetMetricsResponse, GetSessionRequest, GetSessionResponse,
+    GetStatusRequest, GetStatusResponse, ListApprovalsRequest, ListApprovalsResponse, ListMemoriesRequest,
+    ListMemoriesResponse, ListModelsRequest, ListModelsResponse, ListSessionsRequest, ListSessionsResponse,
+    ListToolsRequest, ListToolsResponse, LoopState, Memory, ResumeSessionRequest, ResumeSessionResponse,
+    Session, UpdateSessionRequest,
+};
+use talon_store::{Error, PageRequest, PageToken, Session as Kept, SessionId};
+use tonic::{Request, Response, Status};
+
+use super::client::Client;
+use super::failure::{failed, no_session};
+use crate::run::Agent;
+
+/// Serves all connections.
+pub(super) struct Service {
+    pub(super) agent: Arc<Agent>,
+}
+
+/// The chunks of a turn, to one client.
+pub(super) type Chunks = BoxStream<'static, Result<Chunk, Status>>;
+
+impl Service {
+    pub(super) fn new(agent: Arc<Agent>) -> Self {
+        Self { agent }
+    }
+
+    /// A session that this client may see.
+    ///
+    /// # Errors
+    /// NOT_FOUND also for one that they may not.
+    pub(super) async fn session(&self, client: &Client, id: &str) -> Result<Kept, Status> {
+        let id = SessionId::new(id).map_err(|_| no_session(id))?;
+        let session = self.agent.sessions.get(id).await.map_err(|error| failed(&error))?;
+        session.filter(|session| client.sees(session)).ok_or_else(|| no_session(&id.to_string()))
+    }
+}
+
+/// Which page is asked for.
+pub(super) fn page(token: &str, size: u32) -> Result<PageRequest, Error> {
+    if token.is_empty() {
+        return Ok(PageRequest::first(size));
+    }
+    Ok(PageRequest::after(PageToken::parse(token)?, size))
+}
+
+/// What leads to the next page, as the wire has it.
+pub(super) fn token(next: Option<PageToken>) -> String {
+    next.map(|token| token.to_string()).unwrap_or_default()
+}
+
+/// Each request knows who asks.
+macro_rules! answer {
+    ($service:ident, $request:ident, $method:ident) => {{
+        let client = Client::of(&$request)?;
+        $service.$method(&client, $request.into_inner()).await.map(Response::new)
+    }};
+}
+
+#[tonic::async_trait]
+impl Rpc for Service {
+    type AskStream = Chunks;
+
+    async fn ask(&self, request: Request<AskRequest>) -> Result<Response<Chunks>, Status> {
+        answer!(self, request, ask)
+    }
+
+    type AttachStream = Chunks;
+
+    async fn attach(&self, request: Request<AttachRequest>) -> Result<Response<Chunks>, Status> {
+        answer!(self, request, attach)
+    }
+
+    async fn cancel(&self, request: Request<CancelRequest>) -> Result<Response<CancelResponse>, Status> {
+        answer!(self, request, cancel)
+    }
+
+    async fn get_loop(&self, request: Request<GetLoopRequest>) -> Result<Response<LoopState>, Status> {
+        answer!(self, request, get_loop)
+    }
+
+    async fn create_session(
+        &self,
+        request: Request<CreateSessionRequest>,
+    ) -> Result<Response<Session>, Status> {
+        answer!(self, request, create_session)
+    }
+
+    async fn list_sessions(
+        &self,
+        request: Request<ListSessionsRequest>,
+    ) -> Result<Response<ListSessionsResponse>, Status> {
+        answer!(self, request, list_sessions)
+    }
+
+    async fn get_session(
+        &self,
+        request: Request<GetSessionRequest>,
+    ) -> Result<Response<GetSessionResponse>, Status> {
+        answer!(self, request, get_session)
+    }
+
+    async fn update_session(
+        &self,
+        request: Request<UpdateSessionRequest>,
+    ) -> Result<Response<Session>, Status> {
+        answer!(self, request, update_session)
+    }
+
+    async fn resume_session(
+        &self,
+        request: Request<ResumeSessionRequest>,
+    ) -> Result<Response<ResumeSessionResponse>, Status> {
+        answer!(self, request, resume_session)
+    }
+
+    async fn delete_session(
+        &self,
+        request: Request<DeleteSessionRequest>,
+    ) -> Result<Response<DeleteSessionResponse>, Status> {
+        answer!(self, request, delete_session)
+    }
+
+    async fn compact_session(
+        &self,
+        request: Request<CompactSessionRequest>,
+    ) -> Result<Response<CompactSessionResponse>, Status> {
+        answer!(self, request, compact_session)
+    }
+
+    async fn list_approvals(
+        &self,
+        request: Request<ListApprovalsRequest>,
+    ) -> Result<Response<ListApprovalsResponse>, Status> {
+        answer!(self, request, list_approvals)
+    }
+
+    async fn decide(&self, request: Request<DecideRequest>) -> Result<Response<Approval>, Status> {
+        answer!(self, request, decide)
+    }
+
+    async fn list_memories(
+        &self,
+        request: Request<ListMemoriesRequest>,
+    ) -> Result<Response<ListMemoriesResponse>, Status> {
+        answer!(self, request, list_memories)
+    }
+
+    async fn get_memory(&self, request: Request<GetMemoryRequest>) -> Result<Response<Memory>, Status> {
+        answer!(self, request, get_memory)
+    }
+
+    async fn forget_memories(
+        &self,
+        request: Request<ForgetMemoriesRequest>,
+    ) -> Result<Response<ForgetMemoriesResponse>, Status> {
+        answer!(self, request, forget_memories)
+    }
+
+    async fn list_models(
+        &self,
+        request: Request<ListModelsRequest>,
+    ) -> Result<Response<ListModelsResponse>, Status> {
+        answer!(self, request, list_models)
+    }
+
+    async fn list_tools(
+        &self,
+        request: Request<ListToolsRequest>,
+    ) -> Result<Response<ListToolsResponse>, Status> {
+        answer!(self, request, list_tools)
+    }
+
+    async fn get_costs(
+        &self,
+        request: Request<GetCostsRequest>,
+    ) -> Result<Response<GetCostsResponse>, Status> {
+        answer!(self, request, get_costs)
+    }
+
+    async fn get_status(
+        &self,
+        request: Request<GetStatusRequest>,
+    ) -> Result<Response<GetStatusResponse>, Status> {
+        answer!(self, request, get_status)
+    }
+
+    async fn get_metrics(
+        &self,
+        request: Request<GetMetricsRequest>,
+    ) -> Result<Response<GetMetricsResponse>, Status> {
+        answer!(self, request, get_metrics)
+    }
+}

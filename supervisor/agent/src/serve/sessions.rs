@@ -1,0 +1,261 @@
+//! Sessions: what is said about them, their messages, and what they want otherwise than the configuration says.
+
+use std::collections::BTreeMap;
+
+use talon_agent_settings::Thinking;
+use talon_proto::agent::{
+    CompactSessionRequest, CompactSessionResponse, CreateSessionRequest, DeleteSessionRequest,
+    DeleteSessionResponse, GetSessionRequest, GetSessionResponse, ListSessionsRequest, ListSessionsResponse,
+    ResumeSessionRequest, ResumeSessionResponse, Session, ToolList, UpdateSessionRequest,
+};
+use talon_store::limits::MAX_METADATA_VALUE_BYTES;
+use talon_store::{Session as Kept, SessionChange, SessionFilter, SessionState, Timestamp, View};
+use tokio::time::timeout;
+use tonic::Status;
+
+use super::client::Client;
+use super::costs::pico;
+use super::failure::{failed, no_session, unkept};
+use super::limits::{CANCEL_WAIT, DEFAULT_SESSIONS, MAX_SESSIONS};
+use super::service::{Service, page, token};
+use crate::compress::{CompactError, compact};
+use crate::context::history::KEPT_TURNS;
+use crate::driver::{Caller, Confirm as _};
+use crate::journal::{StoreJournal, shown};
+use crate::run::Setup;
+use crate::turns::{MAX_PATTERNS, OPEN_TURN, TITLE, TOOLS, is_pattern, sections, thinking, tools_of};
+
+impl Service {
+    pub(super) async fn create_session(
+        &self,
+        client: &Client,
+        request: CreateSessionRequest,
+    ) -> Result<Session, Status> {
+        let CreateSessionRequest { channel, model, thinking, tools } = request;
+        let change = self.change(Some(model), Some(thinking), Some(ToolList { tools }))?;
+        let session = self.new_session(client, &channel).await?;
+        let session = self.agent.sessions.update(session.id, change).await.map_err(|error| failed(&error))?;
+        self.view(session).await
+    }
+
+    pub(super) async fn list_sessions(
+        &self,
+        client: &Client,
+        request: ListSessionsRequest,
+    ) -> Result<ListSessionsResponse, Status> {
+        let ListSessionsRequest { all, channel, page_size, page_token } = request;
+        if all {
+            client.has_to_operate("to see everybody's sessions")?;
+        }
+        let filter = SessionFilter {
+            sender: (!all).then(|| client.sender.to_string()),
+            channel: Some(channel).filter(|channel| !channel.is_empty()),
+            ..SessionFilter::default()
+        };
+        let size = if page_size == 0 { DEFAULT_SESSIONS } else { page_size.min(MAX_SESSIONS) };
+        let found = async { self.agent.sessions.list(&filter, &page(&page_token, size)?).await };
+        let found = found.await.map_err(|error| failed(&error))?;
+        let mut sessions = Vec::new();
+        for session in found.items {
+            sessions.push(self.view(session).await?);
+        }
+        Ok(ListSessionsResponse { sessions, next_page_token: token(found.next) })
+    }
+
+    pub(super) async fn get_session(
+        &self,
+        client: &Client,
+        request: GetSessionRequest,
+    ) -> Result<GetSessionResponse, Status> {
+        let GetSessionRequest { session_id, all, page_size, page_token } = request;
+        let session = self.session(client, &session_id).await?;
+        let (id, view) = (session.id, if all { View::All } else { View::Live });
+        let found = async { self.agent.sessions.messages(id, view, &page(&page_token, page_size)?).await };
+        let found = found.await.map_err(|error| failed(&error))?;
+        Ok(GetSessionResponse {
+            session: Some(self.view(session).await?),
+            messages: shown(&found.items),
+            next_page_token: token(found.next),
+        })
+    }
+
+    pub(super) async fn update_session(
+        &self,
+        client: &Client,
+        request: UpdateSessionRequest,
+    ) -> Result<Session, Status> {
+        let UpdateSessionRequest { session_id, model, thinking, tools } = request;
+        let session = self.session(client, &session_id).await?;
+        let change = self.change(model, thinking, tools)?;
+        let session = self.agent.sessions.update(session.id, change).await.map_err(|error| failed(&error))?;
+        self.view(session).await
+    }
+
+    pub(super) async fn resume_session(
+        &self,
+        client: &Client,
+        request: ResumeSessionRequest,
+    ) -> Result<ResumeSessionResponse, Status> {
+        let session = self.session(client, &request.session_id).await?;
+        let session = self.agent.sessions.resume(session.id).await.map_err(|error| failed(&error))?;
+        let continues = self.agent.turn_of(&session).await?.is_some_and(|(_, goes_on)| goes_on);
+        Ok(ResumeSessionResponse { session: Some(self.view(session).await?), continues })
+    }
+
+    pub(super) async fn delete_session(
+        &self,
+        client: &Client,
+        request: DeleteSessionRequest,
+    ) -> Result<DeleteSessionResponse, Status> {
+        let session = self.session(client, &request.session_id).await?;
+        if let Some(running) = self.agent.turns.get(session.id) {
+            running.cancel.cancel();
+            if timeout(CANCEL_WAIT, running.hub.over()).await.is_err() {
+                return Err(Status::unavailable(format!(
+                    "the turn of session {} was cancelled and is still ending: try again in a moment",
+                    session.id
+                )));
+            }
+        }
+        // Its place is taken until it is gone, so that no turn begins in it meanwhile.
+        let _place = self.agent.turns.take(session.id, &session.sender, &self.agent.metrics)?;
+        let id = session.id.to_string();
+        let open = session.metadata.get(OPEN_TURN).and_then(|turn| turn.parse().ok());
+        if !self.agent.sessions.delete(session.id).await.map_err(|error| failed(&error))? {
+            return Err(no_session(&id));
+        }
+        if let Some(turn) = open {
+            self.agent.desk.ended(&Caller { session: id.clone(), turn, ..Caller::default() }).await;
+        }
+        self.agent.costs.forget(&id).await.map_err(|error| failed(&error))?;
+        self.agent.setup().world.chain.ledgers().lock().close_session(&id);
+        Ok(DeleteSessionResponse {})
+    }
+
+    pub(super) async fn compact_session(
+        &self,
+        client: &Client,
+        request: CompactSessionRequest,
+    ) -> Result<CompactSessionResponse, Status> {
+        let session = self.session(client, &request.session_id).await?;
+        let _place = self.agent.turns.take(session.id, &session.sender, &self.agent.metrics)?;
+        let (setup, id) = (self.agent.setup(), session.id.to_string());
+        let opened = self.agent.costs.open_session(setup.world.chain.ledgers(), &id).await;
+        opened.map_err(|error| failed(&error))?;
+        let keep = match request.keep_turns {
+            0 => KEPT_TURNS,
+            turns => usize::try_from(turns).unwrap_or(usize::MAX),
+        };
+        let journal = StoreJournal::new(self.agent.sessions.clone(), session.id);
+        let context = sections(&setup.settings.agent.context);
+        let compacted = compact(&setup.world, &journal, &id, &context, keep).await;
+        self.agent.costs.write().await;
+        let compacted = compacted.map_err(|error| match &error {
+            CompactError::Journal(error) => unkept(error),
+            CompactError::Model(_) => Status::failed_precondition(talon_child::cut(error.to_string())),
+        })?;
+        Ok(CompactSessionResponse {
+            messages: compacted.messages,
+            tokens_before: compacted.tokens_before,
+            tokens_after: compacted.tokens_after,
+            summary: compacted.summary,
+        })
+    }
+
+    /// What is to be changed; what is absent stays, and what is empty is as configured.
+    fn change(
+        &self,
+        model: Option<String>,
+        thinking: Option<String>,
+        tools: Option<ToolList>,
+    ) -> Result<SessionChange, Status> {
+        let setup = self.agent.setup();
+        let model = model.map(|model| known_model(&setup, &model)).transpose()?;
+        let thinking =
+            thinking.map(|word| known_thinking(&word).map(|known| known.map(|_| word))).transpose()?;
+        let mut metadata = BTreeMap::new();
+        if let Some(ToolList { tools }) = tools {
+            let tools = known_patterns(tools)?;
+            let json = (!tools.is_empty()).then(|| serde_json::to_string(&tools).unwrap_or_default());
+            if json.as_ref().is_some_and(|json| json.len() > MAX_METADATA_VALUE_BYTES) {
+                return Err(Status::invalid_argument(format!(
+                    "the patterns have more than {MAX_METADATA_VALUE_BYTES} bytes together: write some as plugin.*"
+                )));
+            }
+            metadata.insert(TOOLS.to_owned(), json);
+        }
+        Ok(SessionChange { model, thinking, metadata, ..SessionChange::default() })
+    }
+
+    /// A session as clients are shown it.
+    pub(super) async fn view(&self, session: Kept) -> Result<Session, Status> {
+        let id = session.id.to_string();
+        let spent = self.agent.costs.of_session(&id).await.map_err(|error| failed(&error))?;
+        let turn = match self.agent.turns.get(session.id) {
+            Some(_) if self.agent.desk.pending(Some(&id)).await > 0 => "waiting",
+            Some(_) => "running",
+            None if session.metadata.contains_key(OPEN_TURN) => "interrupted",
+            None => "idle",
+        };
+        let state = match session.state {
+            SessionState::Active => "active",
+            SessionState::Idle => "idle",
+        };
+        Ok(Session {
+            tools: tools_of(&session),
+            title: session.metadata.get(TITLE).cloned().unwrap_or_default(),
+            id,
+            sender: session.sender,
+            channel: session.channel,
+            state: state.to_owned(),
+            model: session.overrides.model.unwrap_or_default(),
+            thinking: session.overrides.thinking.unwrap_or_default(),
+            created_unix_ms: unix_ms(session.created_at),
+            updated_unix_ms: unix_ms(session.updated_at),
+            messages: session.next_sequence.saturating_sub(1),
+            turn: turn.to_owned(),
+            cost_pico_usd: pico(spent.total().cost),
+        })
+    }
+}
+
+pub(super) fn unix_ms(time: Timestamp) -> u64 {
+    time.as_millis().unsigned_abs()
+}
+
+/// A model that there is; `None` for none.
+pub(super) fn known_model(setup: &Setup, model: &str) -> Result<Option<String>, Status> {
+    if model.is_empty() {
+        return Ok(None);
+    }
+    match setup.world.chain.catalog().find(model) {
+        Ok(_) => Ok(Some(model.to_owned())),
+        Err(unknown) => Err(Status::invalid_argument(talon_child::cut(unknown.to_string()))),
+    }
+}
+
+/// How long a model is to think; `None` for as configured.
+pub(super) fn known_thinking(word: &str) -> Result<Option<Thinking>, Status> {
+    if word.is_empty() {
+        return Ok(None);
+    }
+    let unknown = || Status::invalid_argument("how long a model thinks is off, low, medium or high");
+    thinking(word).map(Some).ok_or_else(unknown)
+}
+
+/// Patterns that can cover something.
+pub(super) fn known_patterns(tools: Vec<String>) -> Result<Vec<String>, Status> {
+    if tools.len() > MAX_PATTERNS {
+        return Err(Status::invalid_argument(format!(
+            "{} patterns are more than {MAX_PATTERNS}: what holds for all sessions belongs into agent.allow",
+            tools.len()
+        )));
+    }
+    match tools.iter().find(|pattern| !is_pattern(pattern)) {
+        None => Ok(tools),
+        Some(wrong) => {
+            let shown: String = wrong.chars().take(80).filter(|c| !c.is_control()).collect();
+            Err(Status::invalid_argument(format!("{shown:?} is no pattern: write plugin.action or plugin.*")))
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! How the agent is, and what it has counted.
+
+use talon_proto::agent::{GetMetricsRequest, GetMetricsResponse, GetStatusRequest, GetStatusResponse};
+use tonic::Status;
+
+use super::client::Client;
+use super::models::{providers, up};
+use super::service::Service;
+use super::sessions::unix_ms;
+
+impl Service {
+    pub(super) async fn get_status(
+        &self,
+        _client: &Client,
+        _request: GetStatusRequest,
+    ) -> Result<GetStatusResponse, Status> {
+        let setup = self.agent.setup();
+        let (mut problems, pending) = tokio::join!(self.agent.problems(), self.agent.approvals_pending());
+        if pending.is_none() {
+            problems.push(
+                "how many calls wait for a person is not known, since approvals are being written: see whether the agent's database answers"
+                    .to_owned(),
+            );
+        }
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let workspace = setup.settings.agent.workspace.as_ref();
+        Ok(GetStatusResponse {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: std::process::id(),
+            started_unix_ms: unix_ms(self.agent.started),
+            engine: self.agent.store.engine().to_owned(),
+            place: self.agent.store.place(),
+            providers: providers(&setup),
+            problems,
+            turns_running: count(self.agent.turns.count().0),
+            approvals_pending: count(pending.unwrap_or_default()),
+            workspace: workspace.map(|path| path.display().to_string()).unwrap_or_default(),
+        })
+    }
+
+    pub(super) async fn get_metrics(
+        &self,
+        client: &Client,
+        _request: GetMetricsRequest,
+    ) -> Result<GetMetricsResponse, Status> {
+        client.has_to_operate("to see what was counted")?;
+        let (turns, followers) = self.agent.turns.count();
+        let approvals = self.agent.approvals_pending().await;
+        let setup = self.agent.setup();
+        let providers: Vec<(&str, f64)> =
+            setup.providers().map(|(name, _, state)| (name, up(&state))).collect();
+        self.agent.metrics.now(turns, approvals, followers, providers);
+        Ok(GetMetricsResponse { families: self.agent.metrics.families() })
+    }
+}

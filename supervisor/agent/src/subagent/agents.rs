@@ -1,0 +1,196 @@
+//! Who there is, and the calls of them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use talon_agent_settings::{SubAgentEntry, SubAgentKeys, ToolPattern};
+use talon_guard::{Answer, EnvelopeMode, Guard, GuardSettings, Outcome as GuardOutcome, Raw, Sanitizer};
+use talon_proto::agent::chunk::Kind;
+use talon_proto::agent::{SubagentResult, SubagentStart};
+use talon_proto::plugin::PluginCapabilities;
+use tokio::sync::Semaphore;
+
+use super::outcome::Outcome;
+use super::{SUBAGENT, built_in, offer};
+use crate::answer::Schema;
+use crate::context::Sections;
+use crate::driver::{Caller, OwnCall, OwnTools, RunTurns, World};
+use crate::loop_context::ToolResult;
+use crate::tools::from_own;
+
+/// Sub-agents that work at once in the whole agent; others wait. Each is a conversation with a provider of its own, and providers count
+/// those.
+pub const MAX_AT_ONCE: usize = 8;
+/// Sub-agents there are at most; each is a tool that every question of the model carries.
+const MAX_AGENTS: usize = 32;
+/// The longest name; it is a tool's, too.
+const MAX_NAME_BYTES: usize = 64;
+/// What of an answer a model gets. The loop cuts it to the room there is.
+const MAX_ANSWER_BYTES: usize = 32 * 1024;
+/// What of a task is shown to those who follow.
+const MAX_TASK_SHOWN_BYTES: usize = 500;
+
+/// Gives what a turn stands on now; `None` while there is nothing.
+pub type CurrentWorld = Arc<dyn Fn() -> Option<World> + Send + Sync>;
+
+/// What stands around every sub-agent.
+#[derive(Debug, Clone)]
+pub struct Around {
+    /// `orchestrator.rules`
+    pub rules: Vec<String>,
+    /// What a model gets to see of all; the part of the system is made to fit the role.
+    pub sections: Sections,
+    /// `agent.allow.subagents`
+    pub allow: BTreeMap<String, Vec<ToolPattern>>,
+    /// What makes text inert.
+    pub sanitizer: Arc<Sanitizer>,
+}
+
+/// The agent's own plugin `subagent`.
+pub struct SubAgents {
+    pub(super) keys: SubAgentKeys,
+    pub(super) around: Around,
+    pub(super) runner: Arc<dyn RunTurns>,
+    pub(super) world: CurrentWorld,
+    definitions: BTreeMap<String, Definition>,
+    guard: Guard,
+    places: Semaphore,
+}
+
+/// One of them.
+#[derive(Debug)]
+pub(super) struct Definition {
+    pub(super) entry: SubAgentEntry,
+    pub(super) schema: Arc<Schema>,
+}
+
+impl SubAgents {
+    /// The built-in ones and the operator's, and what is wrong with those, each with what to do: one that cannot be used is left out.
+    #[must_use]
+    pub fn new(
+        keys: &SubAgentKeys,
+        runner: Arc<dyn RunTurns>,
+        world: CurrentWorld,
+        around: Around,
+    ) -> (Self, Vec<String>) {
+        let (mut definitions, mut problems) = (BTreeMap::new(), Vec::new());
+        if keys.enabled {
+            let built_in = built_in::all().map(|(name, entry)| (name.to_owned(), entry));
+            let own = keys.agents.iter().map(|(name, entry)| (name.clone(), entry.clone()));
+            for (name, entry) in built_in.into_iter().chain(own) {
+                match definition(&name, entry) {
+                    Ok(definition) if definitions.len() < MAX_AGENTS || definitions.contains_key(&name) => {
+                        definitions.insert(name, definition);
+                    }
+                    Ok(_) => problems.push(format!(
+                        "agent.subagents.agents: there are more than {MAX_AGENTS}, so {name:?} is left out; remove some"
+                    )),
+                    Err(why) => problems.push(format!("agent.subagents.agents.{name}: {why}")),
+                }
+            }
+        }
+        let settings = GuardSettings {
+            envelope: EnvelopeMode::Quoted,
+            max_response_bytes: MAX_ANSWER_BYTES,
+            max_structured_bytes: MAX_ANSWER_BYTES,
+            ..GuardSettings::default()
+        };
+        let guard = Guard::with_sanitizer(Sanitizer::clone(&around.sanitizer), settings);
+        let places = Semaphore::new(MAX_AT_ONCE);
+        (Self { keys: keys.clone(), around, runner, world, definitions, guard, places }, problems)
+    }
+
+    /// The names of all.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.definitions.keys().map(String::as_str)
+    }
+
+    async fn answer(&self, call: &OwnCall) -> Result<(Outcome, String), String> {
+        if !call.caller.subagent.is_empty() {
+            return Err("a sub-agent starts no other; do it yourself, or say in your answer what is missing"
+                .to_owned());
+        }
+        let definition = self.definitions.get(&call.action).ok_or_else(|| {
+            format!(
+                "there is no sub-agent of that name; there are {}",
+                self.names().collect::<Vec<_>>().join(", ")
+            )
+        })?;
+        let job = self.job(call, definition)?;
+        let _place = self.places.acquire().await.map_err(|_| "the agent is ending".to_owned())?;
+        call.listener.hear(Kind::SubagentStart(SubagentStart {
+            agent: call.action.clone(),
+            task: Raw::from(job.task.as_str()).text().cut(MAX_TASK_SHOWN_BYTES).into_string(),
+            call_id: call.call_id.clone(),
+        }));
+        let outcome = self.run(call, definition, job).await;
+        // JSON of the same shape in which every string is inert.
+        let json = match &outcome.result {
+            Ok(result) => self.inert(&result.to_string())?,
+            Err(_) => String::new(),
+        };
+        call.listener.hear(Kind::SubagentResult(SubagentResult {
+            agent: call.action.clone(),
+            call_id: call.call_id.clone(),
+            result: json.clone(),
+            error: outcome
+                .result
+                .as_ref()
+                .err()
+                .map(|why| Raw::from(why.as_str()).text().into_string())
+                .unwrap_or_default(),
+            tokens: outcome.tokens,
+            cost_pico_usd: outcome.cost_pico_usd,
+            duration_ms: outcome.duration_ms,
+        }));
+        Ok((outcome, json))
+    }
+
+    fn inert(&self, json: &str) -> Result<String, String> {
+        let (inert, _) = self.guard.json(json).ok_or_else(|| "its answer cannot be shown".to_owned())?;
+        Ok(inert.into_string())
+    }
+}
+
+#[async_trait]
+impl OwnTools for SubAgents {
+    fn capabilities(&self, caller: &Caller) -> Option<PluginCapabilities> {
+        let is_offered = caller.subagent.is_empty() && !self.definitions.is_empty();
+        is_offered.then(|| offer::capabilities(self.definitions.iter()))
+    }
+
+    async fn call(&self, call: OwnCall) -> ToolResult {
+        let no = |why: String| (Answer::of_host(GuardOutcome::ToolError, why), None);
+        let (answer, said) = match self.answer(&call).await {
+            Err(why) => no(why),
+            Ok((Outcome { result: Err(why), .. }, _)) => no(format!("{} gave no result: {why}", call.action)),
+            Ok((outcome, json)) => {
+                // Inert again as JSON, so that what is told is: a part of it may be cut, but no longer be an instruction.
+                let result = serde_json::from_str(&json).unwrap_or_default();
+                (Answer::of_tool(outcome.told(&call.action, &result).to_string()), Some(json))
+            }
+        };
+        let mut result = from_own(self.guard.answer(&call.caller.session, SUBAGENT, &call.call_id, answer));
+        if let Some(said) = said {
+            // How long it took and what it cost is no progress.
+            result.said = said;
+        }
+        result
+    }
+}
+
+fn definition(name: &str, entry: SubAgentEntry) -> Result<Definition, String> {
+    let is_name = (1..=MAX_NAME_BYTES).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    if !is_name {
+        return Err(format!(
+            "a name has 1 to {MAX_NAME_BYTES} of A-Z, a-z, 0-9, _ and -, since the model calls it by this; rename it"
+        ));
+    }
+    if entry.schema.get("type").and_then(serde_json::Value::as_str) != Some("object") {
+        return Err("schema: it has to be that of an object (\"type\": \"object\")".to_owned());
+    }
+    let schema = Schema::new(entry.schema.clone()).map_err(|error| format!("schema: {error}; correct it"))?;
+    Ok(Definition { schema: Arc::new(schema), entry })
+}

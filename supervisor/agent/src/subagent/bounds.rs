@@ -1,0 +1,86 @@
+//! What a sub-agent may call: what the session may, and what the operator grants it.
+
+use talon_agent_settings::covers;
+
+/// What two lists of patterns both cover.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Within {
+    /// These. None takes nothing away, as everywhere.
+    Patterns(Vec<String>),
+    /// Nothing: on the wire an empty list would be everything.
+    Nothing,
+}
+
+/// The patterns of the session and those of the sub-agent (`None` if the operator says nothing of it; an empty list grants nothing).
+pub(crate) fn within(session: &[String], granted: Option<&[String]>) -> Within {
+    let Some(granted) = granted else { return Within::Patterns(session.to_vec()) };
+    let mut both: Vec<String> = if session.is_empty() {
+        granted.to_vec()
+    } else {
+        let pairs = session.iter().flat_map(|one| granted.iter().map(move |other| narrower(one, other)));
+        pairs.flatten().collect()
+    };
+    both.sort_unstable();
+    both.dedup();
+    if both.is_empty() { Within::Nothing } else { Within::Patterns(both) }
+}
+
+/// The one of two patterns that the other covers, if one does.
+fn narrower(one: &str, other: &str) -> Option<String> {
+    let is_within = |inner: &str, outer: &str| {
+        inner == outer || inner.rsplit_once('.').is_some_and(|(plugin, action)| covers(outer, plugin, action))
+    };
+    if is_within(one, other) {
+        Some(one.to_owned())
+    } else if is_within(other, one) {
+        Some(other.to_owned())
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn list(patterns: &[&str]) -> Vec<String> {
+        patterns.iter().map(|pattern| (*pattern).to_owned()).collect()
+    }
+
+    #[test]
+    fn both_lists_have_to_cover_what_is_called() {
+        for (session, granted, both) in [
+            (&[][..], None, Within::Patterns(vec![])),
+            (&["a.*"], None, Within::Patterns(list(&["a.*"]))),
+            (&[], Some(&["a.*"][..]), Within::Patterns(list(&["a.*"]))),
+            (&["a.*", "b.x"], Some(&["a.x", "b.*", "c.*"]), Within::Patterns(list(&["a.x", "b.x"]))),
+            (&["a.*"], Some(&["a.*"]), Within::Patterns(list(&["a.*"]))),
+            (&["a.x"], Some(&["a.y", "b.*"]), Within::Nothing),
+            (&["a.*"], Some(&[]), Within::Nothing),
+            (&[], Some(&[]), Within::Nothing),
+        ] {
+            let granted = granted.map(list);
+            assert_eq!(within(&list(session), granted.as_deref()), both, "{session:?} {granted:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_covers_exactly_what_both_cover(
+            session in proptest::collection::vec("[ab]\\.([xy]|\\*)", 0..4),
+            granted in proptest::option::of(proptest::collection::vec("[ab]\\.([xy]|\\*)", 0..4)),
+            plugin in "[abc]", action in "[xyz]",
+        ) {
+            let by = |patterns: &[String]| patterns.iter().any(|pattern| covers(pattern, &plugin, &action));
+            let by_session = session.is_empty() || by(&session);
+            let wanted = by_session && granted.as_deref().is_none_or(by);
+            let found = match within(&session, granted.as_deref()) {
+                Within::Nothing => false,
+                Within::Patterns(both) => both.is_empty() || by(&both),
+            };
+            prop_assert_eq!(found, wanted);
+        }
+    }
+}

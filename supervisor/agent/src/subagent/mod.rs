@@ -1,0 +1,34 @@
+//! Helpers with a focused task: the built-in ones, the operator's, and how one runs.
+//!
+//! To the model a sub-agent is an action of the pseudo plugin `subagent`: `subagent__ResearchAgent {task, context?, output_schema?}`.
+//! Several calls in one answer run at once, as all calls do, at most [`MAX_AT_ONCE`] in the whole agent.
+//!
+//! | | |
+//! |---|---|
+//! | sees | the safety rules, the operator's rules, its role, its task, and some 500 tokens of context as quoted data: never the conversation |
+//! | model | the cheapest that can do it, or the one that the operator names |
+//! | budgets | its own: `agent.subagents` |
+//! | may call | what the session may and `agent.allow.subagents` grants it, through the same host, guard and approvals; `memory.search`; no sub-agent |
+//! | keeps | nothing: it has no journal, and learns nothing |
+//! | answers | JSON that was held against its schema: `{agent, result, tokens_used, cost, duration_ms}`, in the guard's envelope |
+//!
+//! What it costs counts for the session. A turn that is interrupted takes its sub-agents with it; they are not begun anew after a
+//! restart, since nobody knows how far one had come.
+
+mod agents;
+mod bounds;
+mod built_in;
+mod offer;
+mod outcome;
+mod run;
+mod through;
+
+pub(crate) use bounds::{Within, within};
+
+pub use agents::{Around, CurrentWorld, MAX_AT_ONCE, SubAgents};
+
+/// The name under which the agent offers them.
+pub const SUBAGENT: &str = "subagent";
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,57 @@
+//! What a sub-agent's turn comes to.
+
+use serde_json::{Value, json};
+
+use crate::answer::Schema;
+use crate::driver::TurnEnd;
+
+/// A result, or why there is none.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Outcome {
+    pub(super) result: Result<Value, String>,
+    pub(super) tokens: u64,
+    pub(super) cost_pico_usd: u64,
+    pub(super) duration_ms: u64,
+}
+
+impl Outcome {
+    /// Of a turn. Whoever ran it has held the answer against the schema; here it is looked at once more, since nothing else is let on.
+    pub(super) fn of(end: TurnEnd, schema: &Schema) -> Self {
+        let result = match end.outcome {
+            Ok(text) => checked(&text, schema),
+            Err((word, sentence)) => Err(format!("{word}: {sentence}")),
+        };
+        Self {
+            result,
+            tokens: end.usage.input_tokens.saturating_add(end.usage.output_tokens),
+            cost_pico_usd: end.cost_pico_usd,
+            duration_ms: end.duration_ms,
+        }
+    }
+
+    /// The founding form: `{agent, result, tokens_used, cost, duration_ms}`, with the cost in US dollars.
+    pub(super) fn told(&self, agent: &str, result: &Value) -> Value {
+        json!({
+            "agent": agent,
+            "result": result,
+            "tokens_used": self.tokens,
+            "cost": dollars(self.cost_pico_usd),
+            "duration_ms": self.duration_ms,
+        })
+    }
+}
+
+fn checked(text: &str, schema: &Schema) -> Result<Value, String> {
+    let value: Value = serde_json::from_str(text).map_err(|_| "its answer is no JSON".to_owned())?;
+    schema.check(&value).map_err(|mismatches| {
+        let each: Vec<String> = mismatches.iter().map(ToString::to_string).collect();
+        format!("its answer does not fit its schema: {}", each.join("; "))
+    })?;
+    Ok(value)
+}
+
+/// To be read, not to be reckoned with: what is reckoned with stays whole.
+#[expect(clippy::cast_precision_loss, reason = "fifteen digits of a cost are more than anybody reads")]
+fn dollars(pico: u64) -> f64 {
+    pico as f64 / 1e12
+}

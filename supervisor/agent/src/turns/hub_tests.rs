@@ -1,0 +1,180 @@
+use futures_util::{FutureExt as _, StreamExt as _};
+use talon_proto::agent::{Done, Text, ToolResult};
+
+use super::*;
+
+fn hub() -> Arc<Hub> {
+    hub_beside(&Waiting::default())
+}
+
+fn hub_beside(waiting: &Waiting) -> Arc<Hub> {
+    let at = LoopState { state: "init".to_owned(), ..LoopState::default() };
+    Hub::new(at, Arc::default(), waiting.clone())
+}
+
+fn result(bytes: usize) -> Kind {
+    Kind::ToolResult(ToolResult { output: "x".repeat(bytes), ..ToolResult::default() })
+}
+
+fn text(text: &str) -> Kind {
+    Kind::Text(Text { text: text.to_owned() })
+}
+
+fn done() -> Kind {
+    Kind::Done(Done { text: "all of it".to_owned(), ..Done::default() })
+}
+
+fn end(hub: &Hub) {
+    hub.hear(done());
+    hub.finish();
+}
+
+fn approval(id: &str, state: &str) -> Kind {
+    let approval = Approval {
+        id: id.to_owned(),
+        state: state.to_owned(),
+        expires_unix_ms: if id == "old" { 0 } else { u64::MAX },
+        ..Approval::default()
+    };
+    Kind::Approval(approval)
+}
+
+async fn rest(following: Following) -> Vec<Result<Kind, Status>> {
+    let kind = |next: Result<Chunk, Status>| next.map(|chunk| chunk.kind.expect("a kind"));
+    following.map(kind).collect().await
+}
+
+#[tokio::test]
+async fn everybody_gets_everything_and_the_end_once() {
+    let hub = hub();
+    let first = hub.follow(|_| vec![]).expect("room");
+    hub.hear(text("a"));
+    hub.hear(Kind::Loop(LoopState { state: "await_llm".to_owned(), ..LoopState::default() }));
+    let second = hub.follow(|at| vec![Kind::Loop(at.clone())]).expect("room");
+    hub.hear(text("b"));
+    end(&hub);
+    end(&hub);
+    let late = hub.follow(|_| vec![]).expect("room");
+    let first = rest(first).await;
+    assert!(first.len() == 4 && matches!(first[3], Ok(Kind::Done(_))), "{first:?}");
+    let second = rest(second).await;
+    assert!(matches!(&second[0], Ok(Kind::Loop(at)) if at.state == "await_llm"), "{second:?}");
+    assert_eq!(second.len(), 3);
+    assert_eq!(rest(late).await.len(), 1, "who comes after the end gets the end");
+}
+
+#[tokio::test]
+async fn a_slow_reader_loses_pieces_of_text_alone_and_is_told() {
+    let hub = hub();
+    let following = hub.follow(|_| vec![]).expect("room");
+    for _ in 0..MAX_PIECES + 5 {
+        hub.hear(text("x"));
+    }
+    hub.hear(Kind::ToolResult(ToolResult::default()));
+    hub.hear(text("y"));
+    end(&hub);
+    let heard = rest(following).await;
+    assert_eq!(heard.len(), MAX_PIECES + 4);
+    let missing = heard.iter().filter_map(|chunk| match chunk {
+        Ok(Kind::Notice(notice)) => Some(notice.text.clone()),
+        _ => None,
+    });
+    let missing: Vec<String> = missing.collect();
+    assert!(missing.len() == 2 && missing[0].starts_with("5 pieces") && missing[1].starts_with("1 piece"));
+    assert!(matches!(heard[MAX_PIECES + 1], Ok(Kind::ToolResult(_))));
+    assert!(matches!(heard.last(), Some(Ok(Kind::Done(_)))));
+}
+
+#[tokio::test]
+async fn a_piece_that_is_too_large_is_left_out_and_a_result_is_not() {
+    let hub = hub();
+    let following = hub.follow(|_| vec![]).expect("room");
+    hub.hear(text(&"x".repeat(MAX_PIECE_BYTES + 1)));
+    hub.hear(Kind::ToolResult(ToolResult {
+        output: "x".repeat(MAX_PIECE_BYTES + 1),
+        ..ToolResult::default()
+    }));
+    end(&hub);
+    let heard = rest(following).await;
+    assert!(
+        matches!(heard[..], [Ok(Kind::Notice(_)), Ok(Kind::ToolResult(_)), Ok(Kind::Done(_))]),
+        "{}",
+        heard.len()
+    );
+}
+
+#[tokio::test]
+async fn one_who_does_not_keep_up_at_all_is_cut_off_with_a_reason_and_the_others_are_not() {
+    let hub = hub();
+    let (slow, mut quick) = (hub.follow(|_| vec![]).expect("room"), hub.follow(|_| vec![]).expect("room"));
+    for _ in 0..=MAX_WAITING {
+        hub.hear(Kind::ToolResult(ToolResult::default()));
+        assert!(quick.next().await.expect("a chunk").is_ok());
+    }
+    assert_eq!(hub.followers(), 1);
+    let heard = rest(slow).await;
+    assert_eq!(heard.len(), MAX_WAITING + 1);
+    let status = heard.last().expect("a reason").as_ref().expect_err("cut off");
+    assert!(status.message().contains("Attach"), "{status}");
+    end(&hub);
+    assert!(matches!(rest(quick).await[..], [Ok(Kind::Done(_))]));
+}
+
+#[tokio::test]
+async fn who_comes_later_is_shown_what_waits_and_a_turn_that_waited_is_known() {
+    let hub = hub();
+    assert!(!hub.waited());
+    hub.hear(approval("old", "pending"));
+    hub.hear(approval("a", "pending"));
+    hub.hear(approval("b", "pending"));
+    hub.hear(approval("a", "approved"));
+    assert!(hub.waited());
+    let mut following = hub.follow(|_| vec![]).expect("room");
+    let next = following.next().await.expect("a chunk").expect("no error").kind;
+    assert!(matches!(next, Some(Kind::Approval(approval)) if approval.id == "b"));
+    assert!(following.next().now_or_never().is_none());
+    hub.hear(approval("b", "denied"));
+    assert!(hub.follow(|_| vec![]).expect("room").next().now_or_never().is_none());
+}
+
+#[tokio::test]
+async fn a_turn_that_is_left_ends_its_followers_with_unavailable() {
+    let hub = hub();
+    let following = hub.follow(|_| vec![]).expect("room");
+    hub.leave("the agent is restarted");
+    let heard = rest(following).await;
+    assert_eq!(heard[0].as_ref().expect_err("left").code(), tonic::Code::Unavailable);
+    let followers: Vec<_> = (0..MAX_FOLLOWERS).map(|_| hub.follow(|_| vec![])).collect();
+    assert!(followers.iter().all(Result::is_ok), "a turn that has ended has no followers");
+}
+
+#[tokio::test]
+async fn what_waits_is_in_memory_once_and_bounded_for_one_and_for_all() {
+    let waiting = Waiting::default();
+    let counted = || waiting.0.load(Ordering::Relaxed);
+    let hubs: Vec<_> = (0..3).map(|_| hub_beside(&waiting)).collect();
+    let mut slow = Vec::new();
+    for hub in &hubs {
+        slow.extend((0..MAX_FOLLOWERS).map(|_| hub.follow(|_| vec![]).expect("room")));
+        for _ in 0..8 {
+            hub.hear(result(1 << 20));
+        }
+        hub.hear(text("not even this"));
+    }
+    assert!(counted() <= MAX_ALL_WAITING_BYTES && counted() > MAX_ALL_WAITING_BYTES / 2, "{}", counted());
+    for following in &slow {
+        assert!(lock(&following.queue).bytes <= MAX_WAITING_BYTES);
+    }
+    let copies = |following: &Following| lock(&following.queue).chunks.front().map(|it| Arc::as_ptr(&it.0));
+    assert_eq!(copies(&slow[0]), copies(&slow[1]));
+    // Those who are cut off are told so, and the others go on.
+    let heard = rest(slow.remove(0)).await;
+    assert!(heard.last().expect("a word").is_err());
+    drop(slow);
+    assert_eq!(counted(), 0);
+    let quick = hubs[0].follow(|_| vec![]).expect("room");
+    hubs[0].hear(result(1 << 20));
+    end(&hubs[0]);
+    assert!(matches!(rest(quick).await[..], [Ok(Kind::ToolResult(_)), Ok(Kind::Done(_))]));
+    assert_eq!(counted(), 0);
+}

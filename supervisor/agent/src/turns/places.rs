@@ -1,0 +1,272 @@
+//! The places of turns: one a session, and so many in all.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use talon_proto::agent::LoopState;
+use talon_store::SessionId;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tonic::Status;
+use ulid::Ulid;
+
+use super::Hub;
+use super::hub::Waiting;
+use crate::metrics::Metrics;
+
+/// Turns at once. 64: each has a question to a model or a batch of tools under way, and what a session's past takes in memory. One
+/// more is refused with RESOURCE_EXHAUSTED.
+const MAX_TURNS: usize = 64;
+/// And of one sender. 24: more than anybody follows, and two who take all they get leave places to others. One more of theirs is refused with RESOURCE_EXHAUSTED. To be changed here.
+const MAX_TURNS_A_SENDER: usize = 24;
+
+/// What those hear who follow a turn that ends without having said how, because of a defect.
+const BROKE: &str = "the turn broke off, which is a defect of the agent's: its log says more, and `talon session resume` goes on with it";
+/// What those hear who follow a turn when the agent ends.
+const LEFT: &str = "the agent is ending; the turn is kept as it is, and goes on when it is followed again";
+
+/// Turns that run. Clones are the same.
+#[derive(Debug, Clone)]
+pub(crate) struct Turns {
+    inner: Arc<Inner>,
+    /// The agent ends.
+    ending: CancellationToken,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    running: Mutex<BTreeMap<SessionId, Arc<Running>>>,
+    /// What waits for those who follow.
+    waiting: Waiting,
+    tasks: TaskTracker,
+}
+
+/// A turn that runs, or is about to.
+#[derive(Debug)]
+pub(crate) struct Running {
+    session: SessionId,
+    /// Whose session.
+    sender: String,
+    /// Its number; 0 as long as that is not known.
+    turn: AtomicU64,
+    /// In every line of the log that belongs to it.
+    pub(crate) correlation_id: String,
+    /// Who follows.
+    pub(crate) hub: Arc<Hub>,
+    /// Ends it.
+    pub(crate) cancel: CancellationToken,
+}
+
+impl Running {
+    /// Whose turn it is.
+    pub(crate) fn session(&self) -> SessionId {
+        self.session
+    }
+
+    /// Its number; 0 as long as that is not known.
+    pub(crate) fn turn(&self) -> u64 {
+        self.turn.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn is_turn(&self, turn: u64) {
+        self.turn.store(turn, Ordering::Relaxed);
+    }
+}
+
+impl Turns {
+    /// None, until `ending`.
+    pub(crate) fn new(ending: CancellationToken) -> Self {
+        Self { inner: Arc::default(), ending }
+    }
+
+    /// Takes the place of a session of a sender's.
+    ///
+    /// # Errors
+    /// FAILED_PRECONDITION if it is in a turn, RESOURCE_EXHAUSTED if there are too many, of all or of theirs, UNAVAILABLE if the agent ends.
+    pub(crate) fn take(
+        &self,
+        session: SessionId,
+        sender: &str,
+        metrics: &Arc<Metrics>,
+    ) -> Result<Place, Status> {
+        if self.ending.is_cancelled() {
+            return Err(Status::unavailable("the agent is ending and begins no turn: try again in a moment"));
+        }
+        let mut running = self.lock();
+        if running.contains_key(&session) {
+            return Err(Status::failed_precondition(format!(
+                "session {session} is in a turn already: `talon chat --session {session}` follows it; Ctrl-C there ends it"
+            )));
+        }
+        if running.len() >= MAX_TURNS {
+            return Err(Status::resource_exhausted(format!(
+                "{MAX_TURNS} turns are the most at once: try again when one of them has ended"
+            )));
+        }
+        if running.values().filter(|turn| turn.sender == sender).count() >= MAX_TURNS_A_SENDER {
+            return Err(Status::resource_exhausted(format!(
+                "{MAX_TURNS_A_SENDER} turns of one user are the most at once, and {sender} has as many: wait for one to end, or end \
+                 one with Cancel"
+            )));
+        }
+        let at = LoopState {
+            phase: "planning".to_owned(),
+            state: "init".to_owned(),
+            session_id: session.to_string(),
+            ..LoopState::default()
+        };
+        let turn = Arc::new(Running {
+            session,
+            sender: sender.to_owned(),
+            turn: AtomicU64::new(0),
+            correlation_id: Ulid::generate().to_string(),
+            hub: Hub::new(at, Arc::clone(metrics), self.inner.waiting.clone()),
+            cancel: CancellationToken::new(),
+        });
+        running.insert(session, Arc::clone(&turn));
+        Ok(Place { turns: self.clone(), running: turn })
+    }
+
+    /// The turn that a session is in.
+    pub(crate) fn get(&self, session: SessionId) -> Option<Arc<Running>> {
+        self.lock().get(&session).cloned()
+    }
+
+    /// How many run, and how many clients follow them.
+    pub(crate) fn count(&self) -> (usize, usize) {
+        let running = self.lock();
+        (running.len(), running.values().map(|turn| turn.hub.followers()).sum())
+    }
+
+    /// Runs a turn in a task of its own, until its end or that of the agent. Its place is free before its end is told.
+    pub(super) fn spawn(&self, place: Place, turn: impl Future<Output = ()> + Send + 'static) {
+        let ending = self.ending.clone();
+        self.inner.tasks.spawn(async move {
+            tokio::select! {
+                // Its journal has no end, and what waits for a person goes on waiting.
+                () = ending.cancelled() => place.running.hub.leave(LEFT),
+                () = turn => {
+                    let hub = Arc::clone(&place.running.hub);
+                    drop(place);
+                    hub.finish();
+                }
+            }
+        });
+    }
+
+    /// Returns when none runs any more.
+    pub(crate) async fn ended(&self) {
+        self.inner.tasks.close();
+        self.inner.tasks.wait().await;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionId, Arc<Running>>> {
+        // No step of it panics halfway.
+        self.inner.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A turn's place, as long as it runs.
+#[derive(Debug)]
+pub(crate) struct Place {
+    turns: Turns,
+    pub(crate) running: Arc<Running>,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let Self { turns, running } = self;
+        turns.lock().remove(&running.session);
+        if !running.hub.has_last() {
+            running.hub.leave(BROKE);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::StreamExt as _;
+    use talon_proto::agent::chunk::Kind;
+    use talon_proto::agent::{Done, Text};
+    use tonic::Code;
+
+    use super::*;
+    use crate::driver::Listener as _;
+
+    #[tokio::test]
+    async fn a_session_has_one_turn_at_once_and_its_place_is_free_before_its_end_is_told() {
+        let (turns, metrics) = (Turns::new(CancellationToken::new()), Arc::<Metrics>::default());
+        let session = SessionId::generate();
+        let place = turns.take(session, "ada", &metrics).expect("room");
+        let refused = turns.take(session, "ada", &metrics).expect_err("taken");
+        assert_eq!(refused.code(), Code::FailedPrecondition);
+        assert!(refused.message().contains(&format!("talon chat --session {session}")), "{refused}");
+        assert!(
+            turns.take(SessionId::generate(), "ada", &metrics).is_ok(),
+            "another session has a place of its own"
+        );
+        let (running, mut following) =
+            (Arc::clone(&place.running), place.running.hub.follow(|_| vec![]).expect("room"));
+        turns.spawn(place, async move {
+            running.hub.hear(Kind::Text(Text::default()));
+            running.hub.hear(Kind::Done(Done::default()));
+        });
+        while let Some(chunk) = following.next().await {
+            if matches!(chunk.expect("no error").kind, Some(Kind::Done(_))) {
+                assert!(turns.take(session, "ada", &metrics).is_ok());
+            }
+        }
+        turns.ended().await;
+    }
+
+    #[tokio::test]
+    async fn there_are_so_many_in_all() {
+        let (turns, metrics) = (Turns::new(CancellationToken::new()), Arc::<Metrics>::default());
+        let places: Vec<Place> =
+            (0..).map_while(|n| turns.take(SessionId::generate(), &format!("u{n}"), &metrics).ok()).collect();
+        assert_eq!((places.len(), turns.count().0), (MAX_TURNS, MAX_TURNS));
+        let refused = turns.take(SessionId::generate(), "ada", &metrics).expect_err("no room");
+        assert_eq!(refused.code(), Code::ResourceExhausted);
+        drop(places);
+        assert_eq!(turns.count(), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn one_sender_cannot_take_all_places() {
+        let (turns, metrics) = (Turns::new(CancellationToken::new()), Arc::<Metrics>::default());
+        let places: Vec<Place> =
+            std::iter::from_fn(|| turns.take(SessionId::generate(), "ada", &metrics).ok()).collect();
+        assert_eq!(places.len(), MAX_TURNS_A_SENDER);
+        let refused = turns.take(SessionId::generate(), "ada", &metrics).expect_err("no room");
+        assert_eq!(refused.code(), Code::ResourceExhausted);
+        assert!(refused.message().contains("of one user") && refused.message().contains("ada"), "{refused}");
+        assert!(turns.take(SessionId::generate(), "bob", &metrics).is_ok(), "another has theirs");
+        drop(places);
+        assert!(turns.take(SessionId::generate(), "ada", &metrics).is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_turn_that_the_agents_end_interrupts_tells_no_end() {
+        let ending = CancellationToken::new();
+        let (turns, metrics) = (Turns::new(ending.clone()), Arc::<Metrics>::default());
+        let place = turns.take(SessionId::generate(), "ada", &metrics).expect("room");
+        let mut following = place.running.hub.follow(|_| vec![]).expect("room");
+        turns.spawn(place, std::future::pending());
+        ending.cancel();
+        turns.ended().await;
+        let status = following.next().await.expect("a word").expect_err("no end");
+        assert_eq!(status.code(), Code::Unavailable);
+        assert!(turns.take(SessionId::generate(), "ada", &metrics).is_err(), "none begins any more");
+    }
+
+    #[tokio::test]
+    async fn a_place_that_is_given_back_early_says_so() {
+        let (turns, metrics) = (Turns::new(CancellationToken::new()), Arc::<Metrics>::default());
+        let place = turns.take(SessionId::generate(), "ada", &metrics).expect("room");
+        let mut following = place.running.hub.follow(|_| vec![]).expect("room");
+        drop(place);
+        assert!(following.next().await.expect("a word").is_err());
+    }
+}

@@ -1,0 +1,164 @@
+//! What a turn is to be: of the configuration, the session, and what is asked.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use talon_agent_settings::{ContextKeys, Thinking, TurnKeys};
+use talon_llm::route::Task;
+use talon_llm::route::router::Pins;
+use talon_store::Session;
+
+use super::places::Running;
+use super::tools_of;
+use crate::answer::Schema;
+use crate::budget::Budgets;
+use crate::context::Sections;
+use crate::driver::{Allowed, Caller, Journal, TurnSpec};
+use crate::journal::Unfinished;
+use crate::prompt::{Note, Prompt};
+use crate::run::Setup;
+use crate::subagent::{Within, within};
+use crate::workspace::LOOK_WAIT;
+
+/// Picodollars of a millionth of a dollar.
+const MICRO: u128 = 1_000_000;
+
+/// What somebody wants of one turn.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Wish {
+    /// What they say.
+    pub(crate) text: String,
+    /// The model, by provider/name or alias.
+    pub(crate) model: Option<String>,
+    /// How long it thinks.
+    pub(crate) thinking: Option<Thinking>,
+    /// What the answer has to fit.
+    pub(crate) schema: Option<Arc<Schema>>,
+    /// What may be called; empty for what the session may.
+    pub(crate) tools: Vec<String>,
+    /// Nothing may.
+    pub(crate) no_tools: bool,
+}
+
+/// Everything that a turn is.
+pub(super) async fn spec(
+    setup: &Setup,
+    session: &Session,
+    running: &Running,
+    wish: Wish,
+    journal: Arc<dyn Journal>,
+    resumes: Option<Unfinished>,
+) -> TurnSpec {
+    let settings = &setup.settings;
+    let asked = (!wish.tools.is_empty()).then_some(&wish.tools[..]);
+    let (within, nothing) = match within(&tools_of(session), asked) {
+        Within::Patterns(patterns) => (patterns, false),
+        Within::Nothing => (Vec::new(), true),
+    };
+    let wanted = session.overrides.thinking.as_deref().and_then(thinking);
+    TurnSpec {
+        caller: Caller {
+            session: session.id.to_string(),
+            turn: running.turn(),
+            sender: session.sender.clone(),
+            channel: session.channel.clone(),
+            subagent: String::new(),
+            correlation_id: running.correlation_id.clone(),
+        },
+        request: wish.text,
+        budgets: budgets(&settings.agent.turn),
+        sections: sections(&settings.agent.context),
+        prompt: prompt(setup).await,
+        task: Task::Chat,
+        pins: Pins {
+            request: wish.model,
+            session: session.overrides.model.clone().or_else(|| settings.models.default.clone()),
+        },
+        thinking: wish.thinking.or(wanted).unwrap_or(settings.models.thinking),
+        schema: wish.schema,
+        no_tools: wish.no_tools || nothing,
+        within,
+        allowed: Allowed::new(&settings.agent.allow, &session.sender, &session.channel),
+        journal: Some(journal),
+        listener: Arc::clone(&running.hub) as _,
+        cancel: running.cancel.clone(),
+        resumes,
+        outer: None,
+    }
+}
+
+/// What the model is told beforehand. What plugins say of themselves is asked for only where one is trusted with it.
+async fn prompt(setup: &Setup) -> Prompt {
+    let workspace = setup.workspace.current_within(LOOK_WAIT).await;
+    let prompt = Prompt::new(setup.settings.orchestrator.rules.clone(), workspace);
+    let trusted = &setup.settings.agent.trusted_plugins;
+    if trusted.is_empty() {
+        return prompt;
+    }
+    // The turn asks for them again, and says what is wrong then.
+    let plugins = setup.world.host.tools().await.unwrap_or_default();
+    let notes = plugins
+        .into_iter()
+        .filter(|(name, said)| trusted.contains(name) && !said.system_prompt_addition.trim().is_empty());
+    prompt.trusted_notes(
+        notes.map(|(plugin, said)| Note { plugin, text: said.system_prompt_addition }).collect(),
+    )
+}
+
+/// The word for how long a model thinks.
+pub(crate) fn thinking(word: &str) -> Option<Thinking> {
+    match word {
+        "off" => Some(Thinking::Off),
+        "low" => Some(Thinking::Low),
+        "medium" => Some(Thinking::Medium),
+        "high" => Some(Thinking::High),
+        _ => None,
+    }
+}
+
+/// What a turn may use, as configured. The supervisor refuses a 0 where there is none; should one come, it is a 1.
+fn budgets(keys: &TurnKeys) -> Budgets {
+    let number = |n| NonZeroU32::new(n).unwrap_or(NonZeroU32::MIN);
+    Budgets {
+        iterations: number(keys.iterations),
+        calls_at_once: number(keys.calls_at_once),
+        tool_errors: number(keys.tool_errors),
+        identical_successes: number(keys.identical_successes),
+        no_progress: number(keys.no_progress),
+        structured_retries: keys.structured_retries,
+        wall_time: keys.wall_time.get(),
+        micro_usd: keys.cost.map(|cost| u64::try_from(cost.picodollars() / MICRO).unwrap_or(u64::MAX)),
+    }
+}
+
+/// What of a session a model gets to see, as configured.
+pub(crate) fn sections(keys: &ContextKeys) -> Sections {
+    let of = |tokens: u32| usize::try_from(tokens).unwrap_or(usize::MAX);
+    Sections {
+        system: of(keys.system),
+        summary: of(keys.summary),
+        recent: of(keys.recent),
+        tool_results: of(keys.tool_results),
+        tools: of(keys.tools),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_configurations_defaults_are_those_of_the_loop() {
+        assert_eq!(budgets(&TurnKeys::default()), Budgets::default());
+        assert_eq!(sections(&ContextKeys::default()), Sections::default());
+    }
+
+    #[test]
+    fn the_words_for_thinking_are_those_of_the_configuration() {
+        for level in [Thinking::Off, Thinking::Low, Thinking::Medium, Thinking::High] {
+            let word = serde_json::to_value(level).expect("a word");
+            assert_eq!(thinking(word.as_str().expect("a text")), Some(level));
+        }
+        assert_eq!(thinking("Off"), None);
+    }
+}

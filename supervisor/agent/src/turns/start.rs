@@ -1,0 +1,210 @@
+//! A turn begins, or goes on.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use talon_proto::agent::Started;
+use talon_proto::agent::chunk::Kind;
+use talon_store::{Session, SessionChange, SessionId};
+use tonic::Status;
+use tracing::Instrument as _;
+
+use super::hub::Following;
+use super::places::{Place, Running};
+use super::spec::{Wish, spec};
+use crate::driver::{Caller, Confirm as _, TurnSpec};
+use crate::journal::{StoreJournal, Unfinished, close, look};
+use crate::run::{Agent, Setup};
+use crate::serve::failure::{failed, unkept};
+
+/// In a session's metadata: the number of a turn that has no end yet.
+pub(crate) const OPEN_TURN: &str = "open_turn";
+/// The beginning of the first message.
+pub(crate) const TITLE: &str = "title";
+/// What may be called in the session, as a JSON list.
+pub(crate) const TOOLS: &str = "tools";
+
+/// Characters of a title: one line of a list.
+const MAX_TITLE_CHARS: usize = 80;
+
+/// What the person is told of a turn that was interrupted and gave way to another question.
+const GAVE_WAY: &str = "this turn was interrupted when the agent ended, and was not gone on with, since you asked something else; what it did stays";
+
+/// What may be called in a session; empty for everything that its sender may.
+pub(crate) fn tools_of(session: &Session) -> Vec<String> {
+    session.metadata.get(TOOLS).and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default()
+}
+
+impl Agent {
+    /// Begins a turn, and follows it from its first moment. One that was interrupted before is closed: what it did stays in the session.
+    ///
+    /// # Errors
+    /// As [`super::Turns::take`], and when the database cannot be read or written.
+    pub(crate) async fn ask(
+        self: &Arc<Self>,
+        session: &Session,
+        wish: Wish,
+    ) -> Result<(Arc<Running>, Following), Status> {
+        let place = self.turns.take(session.id, &session.sender, &self.metrics)?;
+        let journal = Arc::new(StoreJournal::new(Arc::clone(&self.sessions), session.id));
+        let before = look(&*self.sessions, session.id).await.map_err(|error| unkept(&error))?;
+        if let Some(interrupted) = before.unfinished {
+            close(&*journal, interrupted.turn, GAVE_WAY).await.map_err(|error| unkept(&error))?;
+            let session = session.id.to_string();
+            self.desk.ended(&Caller { session, turn: interrupted.turn, ..Caller::default() }).await;
+        }
+        place.running.is_turn(before.last_turn + 1);
+        let setup = self.setup();
+        self.open(session, &place, &setup, Some(&wish.text)).await?;
+        let spec = spec(&setup, session, &place.running, wish, journal, None).await;
+        let started = Kind::Started(Started {
+            session_id: session.id.to_string(),
+            turn: place.running.turn(),
+            correlation_id: place.running.correlation_id.clone(),
+        });
+        let following = place.running.hub.follow(|_| vec![started])?;
+        Ok((self.run_turn(place, setup, spec), following))
+    }
+
+    /// Goes on with the turn of a session that was interrupted; `None` if none was.
+    ///
+    /// # Errors
+    /// As [`Agent::ask`].
+    async fn go_on(self: &Arc<Self>, session: &Session) -> Result<Option<Arc<Running>>, Status> {
+        let place = self.turns.take(session.id, &session.sender, &self.metrics)?;
+        let before = look(&*self.sessions, session.id).await.map_err(|error| unkept(&error))?;
+        let Some(interrupted) = before.unfinished else {
+            place.running.hub.leave("the session is in no turn");
+            if session.metadata.contains_key(OPEN_TURN) {
+                self.closed(session.id).await;
+            }
+            return Ok(None);
+        };
+        let Unfinished { turn, ref request, .. } = interrupted;
+        place.running.is_turn(turn);
+        // Nothing of a sub-agent's is in the journal but that it was begun.
+        self.desk.forget_subagents(&session.id.to_string(), turn).await;
+        let setup = self.setup();
+        self.open(session, &place, &setup, None).await?;
+        let journal = Arc::new(StoreJournal::new(Arc::clone(&self.sessions), session.id));
+        let wish = Wish { text: request.clone(), ..Wish::default() };
+        let spec = spec(&setup, session, &place.running, wish, journal, Some(interrupted)).await;
+        tracing::info!(session = %session.id, turn, "an interrupted turn goes on");
+        Ok(Some(self.run_turn(place, setup, spec)))
+    }
+
+    /// The turn that a session is in, if need be after going on with one that was interrupted; and whether that was so. `None` if it is
+    /// in none.
+    ///
+    /// # Errors
+    /// As [`Agent::ask`].
+    pub(crate) async fn turn_of(
+        self: &Arc<Self>,
+        session: &Session,
+    ) -> Result<Option<(Arc<Running>, bool)>, Status> {
+        if let Some(running) = self.turns.get(session.id) {
+            return Ok(Some((running, false)));
+        }
+        match self.go_on(session).await {
+            Ok(running) => Ok(running.map(|running| (running, true))),
+            // Somebody else was faster.
+            Err(status) => match self.turns.get(session.id) {
+                Some(running) => Ok(Some((running, false))),
+                None => Err(status),
+            },
+        }
+    }
+
+    /// Goes on with all turns that wait for a person, at the agent's start. The others wait until somebody comes for them.
+    pub(crate) async fn go_on_with_parked(self: &Arc<Self>) {
+        let parked = self.desk.list(false).await;
+        let mut ids: Vec<SessionId> =
+            parked.iter().filter_map(|approval| SessionId::new(&approval.session_id).ok()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        for id in ids {
+            let session = match self.sessions.get(id).await {
+                Ok(Some(session)) => session,
+                // It was deleted; what waits expires by itself.
+                Ok(None) => continue,
+                Err(error) => {
+                    tracing::error!(session = %id, error = talon_child::chain(&error), "a turn that waits for approval cannot be gone on with");
+                    continue;
+                }
+            };
+            // Somebody may have come for it already.
+            if let Err(status) = self.go_on(&session).await {
+                tracing::warn!(session = %id, error = status.message(), "a turn that waits for approval is not gone on with");
+            }
+        }
+    }
+
+    /// Notes that a turn is under way, and tells the ledger what its session has spent.
+    async fn open(
+        &self,
+        session: &Session,
+        place: &Place,
+        setup: &Setup,
+        asked: Option<&str>,
+    ) -> Result<(), Status> {
+        let mut metadata = BTreeMap::from([(OPEN_TURN.to_owned(), Some(place.running.turn().to_string()))]);
+        if let Some(asked) = asked.filter(|_| !session.metadata.contains_key(TITLE)) {
+            metadata.insert(TITLE.to_owned(), Some(title(asked)));
+        }
+        let change = SessionChange { metadata, ..SessionChange::default() };
+        self.sessions.update(session.id, change).await.map_err(|error| failed(&error))?;
+        let ledgers = setup.world.chain.ledgers();
+        self.costs.open_session(ledgers, &session.id.to_string()).await.map_err(|error| failed(&error))
+    }
+
+    /// Notes that no turn is under way.
+    async fn closed(&self, session: SessionId) {
+        let metadata = BTreeMap::from([(OPEN_TURN.to_owned(), None)]);
+        let change = SessionChange { metadata, ..SessionChange::default() };
+        if let Err(error) = self.sessions.update(session, change).await {
+            // It is then shown as interrupted, until somebody looks.
+            tracing::warn!(%session, error = talon_child::chain(&error), "the end of a turn cannot be noted");
+        }
+    }
+
+    fn run_turn(self: &Arc<Self>, place: Place, setup: Arc<Setup>, spec: TurnSpec) -> Arc<Running> {
+        let running = Arc::clone(&place.running);
+        let (agent, id) = (Arc::clone(self), running.session());
+        let span = tracing::info_span!(
+            "turn", correlation_id = running.correlation_id, session = %id, turn = running.turn()
+        );
+        let turn = async move {
+            let caller = spec.caller.clone();
+            let _end = agent.runner.run(&setup.world, spec).await;
+            setup.world.confirm.ended(&caller).await;
+            // Before the end is told: what was told is kept.
+            agent.costs.write().await;
+            agent.closed(id).await;
+        };
+        self.turns.spawn(place, turn.instrument(span));
+        running
+    }
+}
+
+/// The beginning of a message, in one line.
+fn title(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut title: String = line.chars().filter(|c| !c.is_control()).take(MAX_TITLE_CHARS).collect();
+    if title.chars().count() == MAX_TITLE_CHARS {
+        title.push('…');
+    }
+    title
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_is_one_short_line() {
+        assert_eq!(title("  What is\n\n new?\u{7} "), "What is new?");
+        let long = title(&"ä ".repeat(MAX_TITLE_CHARS));
+        assert!(long.ends_with('…') && long.chars().count() == MAX_TITLE_CHARS + 1, "{long}");
+        assert_eq!(title(""), "");
+    }
+}

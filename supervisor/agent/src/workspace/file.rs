@@ -1,0 +1,188 @@
+//! One file below a directory.
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, Metadata};
+use std::io::Read as _;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Component, Path};
+
+use rustix::fs::{Mode, OFlags, open, openat, readlinkat};
+use rustix::io::Errno;
+use talon_store::Timestamp;
+
+/// What of a file is read: far more than a prompt has room for ([`crate::prompt::Workspace`] shows 16 KiB and says what it left out), and
+/// little enough that a file somebody dropped there by mistake costs nothing.
+const MAX_READ_BYTES: u64 = 1024 * 1024;
+
+/// Links on the way to one file, as many as the kernel follows. One more is as if it led in a circle.
+const MAX_LINKS: usize = 40;
+/// Parts of a path that are still to be gone: links that name links cannot make it longer.
+const MAX_PARTS: usize = 256;
+
+/// How a file is opened: it is not waited for, and a link in its place is an error.
+const FILE: OFlags = OFlags::RDONLY
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY)
+    .union(OFlags::CLOEXEC)
+    .union(OFlags::NOFOLLOW);
+/// How a directory on the way is opened.
+const PLACE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
+
+/// A file that was changed less than this long before it was read may be changed again within the same tick of the file system's clock,
+/// with nothing to tell the one from the other: such a one is read again.
+const SETTLED_AFTER_SECONDS: i64 = 2;
+
+/// By what a file is known to be the same as before: another file, other contents, other times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp {
+    device: u64,
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+    /// It had been as it was for a while when it was read.
+    is_settled: bool,
+}
+
+/// What is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Found {
+    /// Nothing.
+    Missing,
+    /// The same as before.
+    Same,
+    /// Something else than before, or for the first time.
+    New {
+        /// By what it is known again.
+        stamp: Stamp,
+        /// Its beginning.
+        text: String,
+        /// What is wrong with it, if it is not as it should be.
+        problem: Option<&'static str>,
+    },
+    /// What cannot be read, and why.
+    Refused(String),
+}
+
+/// Opens a directory that is there.
+pub(super) fn directory(path: &Path) -> Result<OwnedFd, Errno> {
+    open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// Reads a file below a directory, unless it is the one that was read before.
+pub(super) fn read(root: &OwnedFd, path: &str, before: Option<Stamp>) -> Found {
+    let file = match opened(root, path) {
+        Ok(file) => file,
+        Err(Errno::NOENT) => return Found::Missing,
+        Err(Errno::XDEV) => {
+            return Found::Refused(
+                "it is a link that leads out of the workspace; put the file itself there".to_owned(),
+            );
+        }
+        // A socket cannot be opened at all.
+        Err(Errno::NXIO | Errno::NODEV) => return Found::Refused(NOT_REGULAR.to_owned()),
+        Err(Errno::ACCESS | Errno::PERM) => {
+            return Found::Refused(
+                "the agent's user may not read it; make it readable for that user".to_owned(),
+            );
+        }
+        Err(error) => return Found::Refused(format!("it cannot be opened ({error}); correct or remove it")),
+    };
+    match contents(file, before) {
+        Ok(found) => found,
+        Err(error) => Found::Refused(format!("it cannot be read ({error}); correct or remove it")),
+    }
+}
+
+const NOT_REGULAR: &str = "it is no regular file; put one there";
+
+/// Opens a file below `root`, one part of its path in the one before, and follows links by hand. The kernel would do it in one call
+/// (`openat2` with `RESOLVE_BENEATH`), which a jail with a writable directory does not have: its filter cannot see what a file would be
+/// made as. So this is the only way, in a jail and outside.
+fn opened(root: &OwnedFd, path: &str) -> Result<OwnedFd, Errno> {
+    let mut left = parts(Path::new(path))?;
+    let mut within: Vec<OwnedFd> = Vec::new();
+    let mut links = 0;
+    while let Some(part) = left.pop_front() {
+        if part == ".." {
+            // Above what it began with is outside.
+            within.pop().ok_or(Errno::XDEV)?;
+            continue;
+        }
+        let at = within.last().unwrap_or(root);
+        let flags = if left.is_empty() { FILE } else { PLACE };
+        match openat(at, &part, flags, Mode::empty()) {
+            Ok(file) if left.is_empty() => return Ok(file),
+            Ok(place) => within.push(place),
+            // What a link answers with: to be opened as a file, and as a directory.
+            Err(error @ (Errno::LOOP | Errno::NOTDIR)) => {
+                // What is no link stays what it is.
+                let to = readlinkat(at, &part, Vec::new()).map_err(|_| error)?;
+                links += 1;
+                if links > MAX_LINKS {
+                    return Err(Errno::LOOP);
+                }
+                for part in parts(Path::new(OsStr::from_bytes(to.as_bytes())))?.into_iter().rev() {
+                    left.push_front(part);
+                }
+                if left.len() > MAX_PARTS {
+                    return Err(Errno::NAMETOOLONG);
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Err(Errno::ISDIR)
+}
+
+/// The parts of a path that leads from where it stands.
+fn parts(path: &Path) -> Result<VecDeque<OsString>, Errno> {
+    let part = |part: Component<'_>| match part {
+        Component::CurDir => None,
+        Component::RootDir | Component::Prefix(_) => Some(Err(Errno::XDEV)),
+        Component::ParentDir | Component::Normal(_) => Some(Ok(part.as_os_str().to_owned())),
+    };
+    path.components().filter_map(part).collect()
+}
+
+fn contents(file: OwnedFd, before: Option<Stamp>) -> std::io::Result<Found> {
+    let file = File::from(file);
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Ok(Found::Refused(NOT_REGULAR.to_owned()));
+    }
+    let stamp = stamp(&metadata);
+    if before == Some(Stamp { is_settled: true, ..stamp }) {
+        return Ok(Found::Same);
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_READ_BYTES + 1).read_to_end(&mut bytes)?;
+    let most = usize::try_from(MAX_READ_BYTES).unwrap_or(usize::MAX);
+    let is_long = bytes.len() > most;
+    bytes.truncate(most);
+    // What is cut at the end may be half of a character, and that alone is nobody's mistake.
+    let is_text =
+        std::str::from_utf8(&bytes).map_or_else(|error| is_long && error.error_len().is_none(), |_| true);
+    let text = String::from_utf8_lossy(&bytes);
+    let problem = match (is_long, is_text) {
+        (true, _) => Some("it has more than 1 MiB, and what is beyond is not looked at; make it shorter"),
+        (false, false) => Some("it is not all UTF-8, and what is not is shown as �; save it as UTF-8"),
+        (false, true) => None,
+    };
+    Ok(Found::New { stamp, text: text.into_owned(), problem })
+}
+
+fn stamp(metadata: &Metadata) -> Stamp {
+    let now = Timestamp::now().as_millis() / 1000;
+    Stamp {
+        device: metadata.dev(),
+        inode: metadata.ino(),
+        size: metadata.size(),
+        modified: (metadata.mtime(), metadata.mtime_nsec()),
+        changed: (metadata.ctime(), metadata.ctime_nsec()),
+        is_settled: now.saturating_sub(metadata.ctime()) > SETTLED_AFTER_SECONDS,
+    }
+}

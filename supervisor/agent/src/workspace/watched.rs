@@ -1,0 +1,206 @@
+//! All files of the workspace, and which of them changed.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use talon_store::Timestamp;
+
+use super::file::{self, Found, Stamp};
+use crate::prompt::{Files, Workspace};
+
+const IDENTITY: &str = "IDENTITY.md";
+const SOUL: &str = "SOUL.md";
+const USER: &str = "USER.md";
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How long a turn waits for the files: a disk that takes longer hangs, and a prompt with the texts of before is better than none.
+pub(crate) const LOOK_WAIT: Duration = Duration::from_secs(2);
+
+/// The files below a directory. Nothing is read before somebody asks.
+#[derive(Debug)]
+pub struct Watched {
+    directory: Option<PathBuf>,
+    /// What a look remembers for the next one. Only who looks has it, for as long as the disk takes.
+    seen: Mutex<Seen>,
+    /// What the last look found. Never held while something is read.
+    known: Mutex<Known>,
+    /// Who looks, of those who wait only so long: a disk that hangs holds one thread, however many ask.
+    looking: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// What a look found.
+#[derive(Debug, Default, Clone)]
+struct Known {
+    workspace: Workspace,
+    problems: Vec<String>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    files: BTreeMap<String, File>,
+    problems: Vec<String>,
+}
+
+/// As it was when it was read last.
+#[derive(Debug)]
+struct File {
+    stamp: Stamp,
+    text: String,
+    problem: Option<&'static str>,
+}
+
+impl Watched {
+    /// The files below this directory; without one, the built-in texts.
+    #[must_use]
+    pub fn new(directory: impl Into<Option<PathBuf>>) -> Self {
+        Self {
+            directory: directory.into(),
+            seen: Mutex::default(),
+            known: Mutex::default(),
+            looking: Arc::default(),
+        }
+    }
+
+    /// What the files say now. Looks at them, which blocks for as long as the file system does.
+    #[must_use]
+    pub fn current(&self) -> Workspace {
+        self.on(Timestamp::now())
+    }
+
+    /// What is wrong with the files as they were looked at last, each with what to do. Looks at them, and blocks.
+    #[must_use]
+    pub fn problems(&self) -> Vec<String> {
+        let _ = self.current();
+        self.known().problems.clone()
+    }
+
+    /// What the files say now; if they cannot be looked at within this time, what they said last, or the built-in texts.
+    pub async fn current_within(self: &Arc<Self>, wait: Duration) -> Workspace {
+        if !self.look(wait).await {
+            tracing::warn!(target: "agent", "the workspace's files cannot be looked at: the texts that were read last stand");
+        }
+        self.known().workspace.clone()
+    }
+
+    /// What is wrong with the files, each with what to do; also that they cannot be looked at within this time.
+    pub async fn problems_within(self: &Arc<Self>, wait: Duration) -> Vec<String> {
+        let looked = self.look(wait).await;
+        let mut problems = self.known().problems.clone();
+        if let Some(directory) = self.directory.as_ref().filter(|_| !looked) {
+            problems.push(format!(
+                "{}: the workspace's files cannot be looked at within {wait:?}, so the texts that were read last stand; see whether its \
+                 disk answers",
+                directory.display()
+            ));
+        }
+        problems
+    }
+
+    /// Looks, and says whether that was done in time.
+    async fn look(self: &Arc<Self>, wait: Duration) -> bool {
+        if self.directory.is_none() {
+            return true;
+        }
+        let looked = async {
+            let turn = Arc::clone(&self.looking).lock_owned().await;
+            let watched = Arc::clone(self);
+            tokio::task::spawn_blocking(move || {
+                let _ = watched.current();
+                // Also when nobody waits for it any more: the next look begins when this one is over.
+                drop(turn);
+            })
+            .await
+            .is_ok()
+        };
+        tokio::time::timeout(wait, looked).await.unwrap_or(false)
+    }
+
+    /// What was wrong when they were looked at last.
+    #[cfg(test)]
+    pub(super) fn seen_problems(&self) -> Vec<String> {
+        self.known().problems.clone()
+    }
+
+    /// Has every look wait, as a disk that hangs has.
+    #[cfg(test)]
+    pub(super) fn hang(&self) -> impl Drop + use<'_> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same on another day.
+    pub(super) fn on(&self, now: Timestamp) -> Workspace {
+        let Some(directory) = &self.directory else { return Workspace::default() };
+        let days = days(now);
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.look(directory, &days);
+        let text = |name: &str| seen.files.get(name).map(|file| file.text.as_str());
+        let daily: Vec<(&str, &str)> =
+            days.iter().filter_map(|day| Some((day.as_str(), text(&of_day(day))?))).collect();
+        let files = Files { identity: text(IDENTITY), soul: text(SOUL), user: text(USER), daily: &daily };
+        let workspace = Workspace::new(files);
+        *self.known() = Known { workspace: workspace.clone(), problems: seen.problems.clone() };
+        workspace
+    }
+}
+
+impl Seen {
+    fn look(&mut self, directory: &Path, days: &[String]) {
+        self.problems.clear();
+        let root = match file::directory(directory) {
+            Ok(root) => root,
+            Err(error) => {
+                self.files.clear();
+                self.problems.push(format!(
+                    "{}: the workspace cannot be opened ({error}), so built-in texts stand for its files; make it a directory that the \
+                     agent's user may read, or correct agent.workspace",
+                    directory.display()
+                ));
+                return;
+            }
+        };
+        let names: Vec<String> = [IDENTITY, SOUL, USER]
+            .map(str::to_owned)
+            .into_iter()
+            .chain(days.iter().map(|day| of_day(day)))
+            .collect();
+        // Days that are past, too.
+        self.files.retain(|name, _| names.contains(name));
+        for name in names {
+            let before = self.files.get(&name).map(|file| file.stamp);
+            match file::read(&root, &name, before) {
+                Found::Same => {}
+                Found::Missing => drop(self.files.remove(&name)),
+                Found::New { stamp, text, problem } => {
+                    self.files.insert(name.clone(), File { stamp, text, problem });
+                }
+                Found::Refused(why) => {
+                    self.files.remove(&name);
+                    self.problems.push(format!("{}: {why}", directory.join(&name).display()));
+                }
+            }
+            if let Some(problem) = self.files.get(&name).and_then(|file| file.problem) {
+                self.problems.push(format!("{}: {problem}", directory.join(&name).display()));
+            }
+        }
+    }
+}
+
+fn of_day(day: &str) -> String {
+    format!("memory/{day}.md")
+}
+
+/// The days whose notes may be today's or yesterday's, newest first: of those that are there, the prompt shows two. A service knows no
+/// person's time zone, and their day is this one by UTC, the one before or the one after; yesterday is the one before that.
+fn days(now: Timestamp) -> Vec<String> {
+    let millis = i64::try_from(DAY.as_millis()).unwrap_or(i64::MAX);
+    let tomorrow = Timestamp::from_millis(now.as_millis().saturating_add(millis));
+    let each =
+        (0..4).map(|back| tomorrow.before(DAY * back).to_string().chars().take("2026-11-22".len()).collect());
+    each.collect()
+}

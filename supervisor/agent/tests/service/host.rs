@@ -1,0 +1,209 @@
+//! A supervisor's door, behind which two plugins answer what a test wants.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream::{self, BoxStream};
+use talon_guard::{Answer, EnvelopeMode, Guard, GuardSettings};
+use talon_proto::host::host_server::{Host, HostServer};
+use talon_proto::host::{
+    ApproveRequest, ApproveResponse, Event, ExecuteRequest, ExecuteResponse, ExecuteUpdate, GetPluginRequest,
+    GetPluginResponse, GetRawAnswerRequest, GetRawAnswerResponse, GetStatusRequest, GetStatusResponse,
+    HandOverRequest, HandOverResponse, ListPluginsRequest, ListPluginsResponse, ListRawAnswersRequest,
+    ListRawAnswersResponse, LogLine, LogsRequest, Outcome, Plugin, RefreshCapabilitiesRequest,
+    RefreshCapabilitiesResponse, ReloadPluginRequest, ReloadPluginResponse, ReloadRequest, ReloadResponse,
+    RestartRequest, RestartResponse, ShutdownRequest, ShutdownResponse, StartRequest, StartResponse,
+    StopRequest, StopResponse, WatchEventsRequest, execute_update,
+};
+use talon_proto::plugin::{Action, Parameter, PluginCapabilities};
+use tokio::net::UnixStream;
+use tokio::sync::{Notify, Semaphore};
+use tonic::{Request, Response, Status};
+
+/// What all connections share.
+pub(crate) struct Plugins {
+    guard: Guard,
+    /// What was called, in order.
+    calls: Mutex<Vec<ExecuteRequest>>,
+    called: Notify,
+    /// `slow.wait` takes one for each answer.
+    pub(crate) answers: Semaphore,
+}
+
+impl Plugins {
+    pub(crate) fn new() -> Arc<Self> {
+        let settings = GuardSettings { envelope: EnvelopeMode::Quoted, ..GuardSettings::default() };
+        Arc::new(Self {
+            guard: Guard::new(settings).unwrap(),
+            calls: Mutex::default(),
+            called: Notify::new(),
+            answers: Semaphore::new(0),
+        })
+    }
+
+    /// What was called so far, as `plugin.action`.
+    pub(crate) fn called(&self) -> Vec<String> {
+        self.requests().iter().map(|call| format!("{}.{}", call.plugin, call.action)).collect()
+    }
+
+    pub(crate) fn requests(&self) -> Vec<ExecuteRequest> {
+        self.calls.lock().unwrap().clone()
+    }
+
+    /// Returns when so many calls have come.
+    pub(crate) async fn wait_for(&self, calls: usize) {
+        loop {
+            let more = self.called.notified();
+            if self.requests().len() >= calls {
+                return;
+            }
+            more.await;
+        }
+    }
+
+    async fn execute(&self, request: ExecuteRequest) -> ExecuteResponse {
+        self.calls.lock().unwrap().push(request.clone());
+        self.called.notify_waiters();
+        if request.plugin == "slow" {
+            self.answers.acquire().await.unwrap().forget();
+        }
+        let path = request.args.get("path").cloned().unwrap_or_default();
+        let text = format!("{} {path}: a line of text", request.action);
+        let guarded = self.guard.answer("test", &request.plugin, "call", Answer::of_tool(text.clone()));
+        ExecuteResponse {
+            outcome: Outcome::Ok.into(),
+            block: guarded.block().as_str().to_owned(),
+            content: text,
+            ..ExecuteResponse::default()
+        }
+    }
+}
+
+fn capabilities(name: &str) -> PluginCapabilities {
+    let action = |name: &str, read_only: bool| Action {
+        name: name.to_owned(),
+        description: format!("{name} something"),
+        parameters: vec![Parameter {
+            name: "path".to_owned(),
+            r#type: "string".to_owned(),
+            ..Parameter::default()
+        }],
+        read_only,
+        ..Action::default()
+    };
+    let actions = match name {
+        "files" => vec![action("read", true), action("write", false)],
+        "slow" => vec![action("wait", true)],
+        _ => vec![],
+    };
+    PluginCapabilities { name: name.to_owned(), actions, ..PluginCapabilities::default() }
+}
+
+/// Serves it on a connection, until its other end goes.
+pub(crate) async fn serve(stream: UnixStream, plugins: Arc<Plugins>) {
+    let incoming = stream::once(async { Ok::<_, io::Error>(stream) }).chain(stream::pending());
+    let served = tonic::transport::Server::builder()
+        .serve_with_incoming(HostServer::new(Door(plugins)), Box::pin(incoming));
+    served.await.unwrap();
+}
+
+struct Door(Arc<Plugins>);
+
+/// As the trait's own attribute writes such a method, which does not look into macros.
+macro_rules! never {
+    ($($method:ident: $request:ty => $response:ty;)*) => {
+        $(fn $method<'s, 'f>(
+            &'s self,
+            _: Request<$request>,
+        ) -> BoxFuture<'f, Result<Response<$response>, Status>>
+        where
+            's: 'f,
+            Self: 'f,
+        {
+            Box::pin(async { Err(Status::unimplemented("an agent asks for no such thing")) })
+        })*
+    };
+}
+
+#[tonic::async_trait]
+impl Host for Door {
+    async fn execute(&self, request: Request<ExecuteRequest>) -> Result<Response<ExecuteResponse>, Status> {
+        Ok(Response::new(self.0.execute(request.into_inner()).await))
+    }
+
+    type ExecuteStreamingStream = BoxStream<'static, Result<ExecuteUpdate, Status>>;
+
+    async fn execute_streaming(
+        &self,
+        request: Request<ExecuteRequest>,
+    ) -> Result<Response<Self::ExecuteStreamingStream>, Status> {
+        let plugins = Arc::clone(&self.0);
+        let answer = async move {
+            let done = execute_update::Kind::Done(plugins.execute(request.into_inner()).await);
+            Ok(ExecuteUpdate { kind: Some(done) })
+        };
+        Ok(Response::new(stream::once(answer).boxed()))
+    }
+
+    async fn list_plugins(
+        &self,
+        _: Request<ListPluginsRequest>,
+    ) -> Result<Response<ListPluginsResponse>, Status> {
+        let plugin = |name: &str| Plugin {
+            name: name.to_owned(),
+            desired: "up".to_owned(),
+            state: "ready".to_owned(),
+            ..Plugin::default()
+        };
+        let plugins = ["files", "slow"].map(plugin).into();
+        Ok(Response::new(ListPluginsResponse { plugins }))
+    }
+
+    async fn get_plugin(
+        &self,
+        request: Request<GetPluginRequest>,
+    ) -> Result<Response<GetPluginResponse>, Status> {
+        let GetPluginRequest { name, for_model } = request.into_inner();
+        assert!(for_model);
+        let capabilities = Some(capabilities(&name));
+        let digests = BTreeMap::new().into_iter().collect();
+        Ok(Response::new(GetPluginResponse {
+            capabilities,
+            declaration_digests: digests,
+            ..GetPluginResponse::default()
+        }))
+    }
+
+    type WatchEventsStream = BoxStream<'static, Result<Event, Status>>;
+
+    async fn watch_events(
+        &self,
+        _: Request<WatchEventsRequest>,
+    ) -> Result<Response<Self::WatchEventsStream>, Status> {
+        Err(Status::unimplemented("an agent asks for no such thing"))
+    }
+
+    type LogsStream = BoxStream<'static, Result<LogLine, Status>>;
+
+    async fn logs(&self, _: Request<LogsRequest>) -> Result<Response<Self::LogsStream>, Status> {
+        Err(Status::unimplemented("an agent asks for no such thing"))
+    }
+
+    never! {
+        refresh_capabilities: RefreshCapabilitiesRequest => RefreshCapabilitiesResponse;
+        approve: ApproveRequest => ApproveResponse;
+        start: StartRequest => StartResponse;
+        stop: StopRequest => StopResponse;
+        restart: RestartRequest => RestartResponse;
+        reload_plugin: ReloadPluginRequest => ReloadPluginResponse;
+        reload: ReloadRequest => ReloadResponse;
+        shutdown: ShutdownRequest => ShutdownResponse;
+        hand_over: HandOverRequest => HandOverResponse;
+        get_status: GetStatusRequest => GetStatusResponse;
+        list_raw_answers: ListRawAnswersRequest => ListRawAnswersResponse;
+        get_raw_answer: GetRawAnswerRequest => GetRawAnswerResponse;
+    }
+}

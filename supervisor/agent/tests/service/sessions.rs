@@ -1,0 +1,241 @@
+//! Sessions: who sees them, and what is said about them.
+
+use talon_proto::agent::{
+    AttachRequest, CancelRequest, CompactSessionRequest, CreateSessionRequest, DecideRequest,
+    DeleteSessionRequest, GetCostsRequest, GetLoopRequest, GetMetricsRequest, GetSessionRequest,
+    ListApprovalsRequest, ListSessionsRequest, ListToolsRequest, ResumeSessionRequest, Session, ToolList,
+    UpdateSessionRequest,
+};
+use tonic::{Code, Status};
+
+use crate::support::{Agent, Client, Place, answer, ask, error, question, refused};
+
+async fn get(client: &mut Client, session: &str) -> Result<Session, Status> {
+    let request = GetSessionRequest { session_id: session.to_owned(), ..GetSessionRequest::default() };
+    client.get_session(request).await.map(|got| got.into_inner().session.unwrap())
+}
+
+async fn list(client: &mut Client, request: ListSessionsRequest) -> (Vec<Session>, String) {
+    let got = client.list_sessions(request).await.unwrap().into_inner();
+    (got.sessions, got.next_page_token)
+}
+
+#[tokio::test]
+async fn a_session_says_what_there_is_to_know() {
+    let place = Place::new();
+    let agent = Agent::at(&place).await;
+    let mut client = agent.client("alice").await;
+    let (session, _) = answer(&mut client, "", "hello\nthere").await;
+    let got = get(&mut client, &session).await.unwrap();
+    assert_eq!(
+        (got.title.as_str(), got.sender.as_str(), got.channel.as_str()),
+        ("hello there", "alice", "cli")
+    );
+    assert_eq!((got.state.as_str(), got.turn.as_str()), ("active", "idle"));
+    assert!(got.cost_pico_usd > 0 && got.messages >= 2 && got.created_unix_ms > 0, "{got:?}");
+    let request = GetSessionRequest { session_id: session, page_size: 1, ..GetSessionRequest::default() };
+    let (mut request, mut messages) = (request, Vec::new());
+    loop {
+        let got = client.get_session(request.clone()).await.unwrap().into_inner();
+        messages.extend(got.messages);
+        if got.next_page_token.is_empty() {
+            break;
+        }
+        request.page_token = got.next_page_token;
+    }
+    let said: Vec<(&str, &str)> =
+        messages.iter().map(|message| (message.role.as_str(), message.content.as_str())).collect();
+    assert_eq!(said[..2], [("user", "hello\nthere"), ("assistant", "Hello to you, too.")]);
+}
+
+#[tokio::test]
+async fn everybody_sees_their_own_and_an_operator_everybodys_when_asked_for() {
+    let place = Place::new();
+    let agent = Agent::at(&place).await;
+    let (mut alice, mut bob) = (agent.client("alice").await, agent.client("bob").await);
+    let mut operator = agent.client_with("root", "operate", "person").await;
+    let (of_alice, _) = answer(&mut alice, "", "hello").await;
+    answer(&mut bob, "", "hello").await;
+    assert_eq!(list(&mut alice, ListSessionsRequest::default()).await.0.len(), 1);
+    assert!(
+        list(&mut operator, ListSessionsRequest::default()).await.0.is_empty(),
+        "they have none of their own"
+    );
+    let all = ListSessionsRequest { all: true, ..ListSessionsRequest::default() };
+    assert_eq!(list(&mut operator, all.clone()).await.0.len(), 2);
+    assert_eq!(refused(alice.list_sessions(all).await).code(), Code::PermissionDenied);
+    assert!(get(&mut operator, &of_alice).await.is_ok());
+    // For bob, it is not there, whatever he asks.
+    let id = || of_alice.clone();
+    let answers: Vec<Option<Status>> = vec![
+        get(&mut bob, &of_alice).await.err(),
+        bob.ask(question(&of_alice, "hello")).await.err(),
+        bob.attach(AttachRequest { session_id: id() }).await.err(),
+        bob.cancel(CancelRequest { session_id: id() }).await.err(),
+        bob.get_loop(GetLoopRequest { session_id: id() }).await.err(),
+        bob.update_session(UpdateSessionRequest { session_id: id(), ..Default::default() }).await.err(),
+        bob.resume_session(ResumeSessionRequest { session_id: id() }).await.err(),
+        bob.delete_session(DeleteSessionRequest { session_id: id() }).await.err(),
+        bob.compact_session(CompactSessionRequest { session_id: id(), ..Default::default() }).await.err(),
+        bob.list_tools(ListToolsRequest { session_id: id() }).await.err(),
+        bob.get_costs(GetCostsRequest { session_id: id() }).await.err(),
+        bob.list_approvals(ListApprovalsRequest { session_id: id(), ..Default::default() }).await.err(),
+    ];
+    let unknown = get(&mut bob, "01ARZ3NDEKTSV4RRFFQ69G5FAV").await.unwrap_err();
+    for (number, status) in answers.into_iter().enumerate() {
+        let status = status.unwrap_or_else(|| panic!("request {number} was answered"));
+        assert_eq!(status.code(), Code::NotFound, "{number}: {status}");
+        assert_eq!(
+            status.message().replace(&of_alice, "…"),
+            unknown.message().replace("01ARZ3NDEKTSV4RRFFQ69G5FAV", "…")
+        );
+    }
+    let everybody = ListApprovalsRequest { everybody: true, ..Default::default() };
+    assert_eq!(refused(bob.list_approvals(everybody).await).code(), Code::PermissionDenied);
+    assert_eq!(refused(bob.get_costs(GetCostsRequest::default()).await).code(), Code::PermissionDenied);
+    assert_eq!(refused(bob.get_metrics(GetMetricsRequest {}).await).code(), Code::PermissionDenied);
+    let decide = DecideRequest { id: "01ARZ3NDEKTSV4RRFFQ69G5FAV".to_owned(), ..Default::default() };
+    assert_eq!(refused(bob.decide(decide).await).code(), Code::NotFound);
+    assert_eq!(get(&mut bob, "nonsense").await.unwrap_err().code(), Code::NotFound);
+}
+
+#[tokio::test]
+async fn lists_come_in_pages_newest_first_and_by_channel() {
+    let place = Place::new();
+    let agent = Agent::at(&place).await;
+    // Whoever has only the role call is on one channel.
+    let mut client = agent.client_with("alice", "operate", "person").await;
+    let mut made = Vec::new();
+    for number in 0..5 {
+        let channel = if number == 2 { "other" } else { "" }.to_owned();
+        let request = CreateSessionRequest { channel, ..CreateSessionRequest::default() };
+        made.push(client.create_session(request).await.unwrap().into_inner().id);
+    }
+    made.reverse();
+    let (mut request, mut found) = (ListSessionsRequest { page_size: 2, ..Default::default() }, Vec::new());
+    loop {
+        let (sessions, next) = list(&mut client, request.clone()).await;
+        assert!(sessions.len() <= 2);
+        found.extend(sessions.into_iter().map(|session| session.id));
+        if next.is_empty() {
+            break;
+        }
+        request.page_token = next;
+    }
+    assert_eq!(found, made);
+    let other = ListSessionsRequest { channel: "other".to_owned(), ..Default::default() };
+    assert_eq!(list(&mut client, other).await.0.len(), 1);
+    let foreign = ListSessionsRequest { page_token: "nonsense".to_owned(), ..Default::default() };
+    assert_eq!(refused(client.list_sessions(foreign).await).code(), Code::InvalidArgument);
+}
+
+#[tokio::test]
+async fn what_a_session_wants_otherwise_is_kept_and_holds_for_its_turns() {
+    let place = Place::new();
+    let mut agent = Agent::at(&place).await;
+    let mut client = agent.client("alice").await;
+    let request = CreateSessionRequest {
+        model: "scripted/large".to_owned(),
+        thinking: "low".to_owned(),
+        tools: vec!["slow.*".to_owned()],
+        ..CreateSessionRequest::default()
+    };
+    let session = client.create_session(request).await.unwrap().into_inner();
+    assert_eq!((session.model.as_str(), session.thinking.as_str()), ("scripted/large", "low"));
+    let tools = client
+        .list_tools(ListToolsRequest { session_id: session.id.clone() })
+        .await
+        .unwrap()
+        .into_inner()
+        .tools;
+    let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(names, ["slow__wait"]);
+    agent.let_go().await;
+    let agent = Agent::at(&place).await;
+    let mut client = agent.client("alice").await;
+    let (_, answered) = answer(&mut client, &session.id, "read a").await;
+    assert!(answered.model.contains("large"), "{answered:?}");
+    assert!(agent.plugins.called().is_empty(), "it may not be called in this session");
+    let request = UpdateSessionRequest {
+        session_id: session.id.clone(),
+        model: Some(String::new()),
+        tools: Some(ToolList::default()),
+        ..UpdateSessionRequest::default()
+    };
+    let session = client.update_session(request).await.unwrap().into_inner();
+    assert_eq!((session.model.as_str(), session.thinking.as_str(), session.tools.len()), ("", "low", 0));
+    answer(&mut client, &session.id, "read a").await;
+    assert_eq!(agent.plugins.called(), ["files.read"]);
+    for request in [
+        UpdateSessionRequest { model: Some("nobody".to_owned()), ..UpdateSessionRequest::default() },
+        UpdateSessionRequest { thinking: Some("a lot".to_owned()), ..UpdateSessionRequest::default() },
+        UpdateSessionRequest {
+            tools: Some(ToolList { tools: vec!["*.*".to_owned()] }),
+            ..UpdateSessionRequest::default()
+        },
+        UpdateSessionRequest {
+            tools: Some(ToolList { tools: vec![format!("{}.x", "p".repeat(200)); 40] }),
+            ..UpdateSessionRequest::default()
+        },
+    ] {
+        let request = UpdateSessionRequest { session_id: session.id.clone(), ..request };
+        assert_eq!(refused(client.update_session(request).await).code(), Code::InvalidArgument);
+    }
+}
+
+#[tokio::test]
+async fn a_deleted_session_is_gone_with_the_turn_that_it_was_in() {
+    let place = Place::new();
+    let agent = Agent::at(&place).await;
+    let mut client = agent.client("alice").await;
+    let (session, stream) = ask(&mut client, "", "slow").await;
+    agent.plugins.wait_for(1).await;
+    let delete = DeleteSessionRequest { session_id: session.clone() };
+    let compact = CompactSessionRequest { session_id: session.clone(), keep_turns: 1 };
+    // What is not cancelled by it says how a person ends the turn.
+    let busy = refused(client.compact_session(compact).await);
+    assert_eq!(busy.code(), Code::FailedPrecondition);
+    assert!(busy.message().contains("Ctrl-C there ends it"), "{busy}");
+    client.delete_session(delete.clone()).await.unwrap();
+    assert_eq!(error(stream).await.reason, "cancelled");
+    assert_eq!(get(&mut client, &session).await.unwrap_err().code(), Code::NotFound);
+    assert_eq!(refused(client.delete_session(delete).await).code(), Code::NotFound);
+}
+
+#[tokio::test]
+async fn a_compacted_session_has_a_summary_and_all_its_messages() {
+    let place = Place::new();
+    let agent = Agent::at(&place).await;
+    let mut client = agent.client("alice").await;
+    let (session, _) = answer(&mut client, "", "hello one").await;
+    for text in ["hello two", "hello three"] {
+        answer(&mut client, &session, text).await;
+    }
+    let compact = CompactSessionRequest { session_id: session.clone(), keep_turns: 1 };
+    let compacted = client.compact_session(compact).await.unwrap().into_inner();
+    assert!(compacted.messages >= 4 && !compacted.summary.is_empty(), "{compacted:?}");
+    let request =
+        |all| GetSessionRequest { session_id: session.clone(), all, ..GetSessionRequest::default() };
+    let live = client.get_session(request(false)).await.unwrap().into_inner().messages;
+    assert!(live.iter().any(|message| message.summary) && !live.iter().any(|one| one.content == "hello one"));
+    let all = client.get_session(request(true)).await.unwrap().into_inner().messages;
+    assert!(all.iter().any(|message| message.content == "hello one"));
+    let cost = get(&mut client, &session).await.unwrap().cost_pico_usd;
+    assert!(cost > 0);
+    answer(&mut client, &session, "hello four").await;
+}
+
+#[tokio::test]
+async fn tools_say_whether_they_ask_first() {
+    let place = Place::new();
+    let agent = Agent::at(&place).await;
+    let mut client = agent.client("alice").await;
+    let tools = client.list_tools(ListToolsRequest::default()).await.unwrap().into_inner().tools;
+    let of = |name: &str| {
+        tools.iter().find(|tool| tool.name == name).unwrap_or_else(|| panic!("{name}: {tools:?}"))
+    };
+    assert_eq!((of("files__read").confirm.as_str(), of("files__read").read_only), ("never", true));
+    assert_eq!(of("files__write").confirm, "destructive");
+    assert!(of("files__write").parameters.contains("path"));
+    assert!(tools.iter().any(|tool| tool.plugin == "memory"), "the agent's own are tools, too: {tools:?}");
+}

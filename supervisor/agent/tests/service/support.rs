@@ -1,0 +1,325 @@
+//! A `talon-agent` of a test's own, with the supervisor's end of its control socket.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hyper_util::rt::TokioIo;
+use talon_agent_settings::{Handed, Settings};
+use talon_control::Control;
+use talon_proto::agent::agent_client::AgentClient;
+use talon_proto::agent::chunk::Kind;
+use talon_proto::agent::{
+    AskRequest, AttachClient, Chunk, Configure, Done, FromAgent, HostConnection, Ready, Refused, ToAgent,
+    from_agent, to_agent,
+};
+use talon_proto::state::{Layers, Open, Sqlite, open};
+use tempfile::TempDir;
+use tokio::net::UnixStream;
+use tokio::sync::mpsc;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Status, Streaming};
+
+use crate::host::{self, Plugins};
+
+pub(crate) type Client = AgentClient<Channel>;
+
+/// What every test's model answers.
+pub(crate) const SCRIPT: &str = r#"
+answers:
+  - { when: { user: "^hello" }, say: "Hello to you, too." }
+  - { when: { user: "^read", step: 1 }, call: [ { tool: files__read, arguments: { path: a } } ] }
+  - { when: { user: "^read" }, say: "It was read." }
+  - { when: { user: "^write", step: 1 }, call: [ { tool: files__write, arguments: { path: b } } ] }
+  - { when: { user: "^write", result: "denied" }, say: "It was not written." }
+  - { when: { user: "^write" }, say: "It was written." }
+  - { when: { user: "^slow", step: 1 }, call: [ { tool: slow__wait } ] }
+  - { when: { user: "^slow", result: "not known" }, say: "Nobody knows." }
+  - { when: { user: "^slow" }, say: "It waited." }
+  - { when: { user: "^hang" }, say: "Once upon a time", hang: true }
+  - { when: { user: "^remember", step: 1 }, call: [ { tool: memory__save, arguments: { content: "likes tea" } } ] }
+  - { when: { user: "^remember" }, say: "It is remembered." }
+  - { when: { user: "^json" }, say: '{"n": 7}' }
+  - { say: "What?" }
+"#;
+
+/// A configuration in which that script answers.
+pub(crate) const SETTINGS: &str = r"
+models:
+  providers:
+    scripted: { kind: scripted, file: /script.yaml }
+  catalog:
+    scripted/small: { alias: small, tier: cheap, context_window: 128000, tools: true, cost: { input: 1, output: 2 } }
+    scripted/large: { tier: premium, context_window: 128000, tools: true, cost: { input: 10, output: 20 } }
+agent:
+  confirm: { default: destructive }
+";
+
+pub(crate) fn handed(settings: &str) -> Handed {
+    let settings: Settings = serde_saphyr::from_str(settings).unwrap();
+    let files = BTreeMap::from([(PathBuf::from("/script.yaml"), SCRIPT.as_bytes().to_vec())]);
+    Handed { settings, files, ..Handed::default() }
+}
+
+/// Where a test's database is.
+pub(crate) struct Place {
+    directory: TempDir,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self { directory: tempfile::tempdir().unwrap() }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub(crate) fn open(&self) -> Open {
+        let path = self.path("agent/agent.db").to_str().unwrap().to_owned();
+        Open {
+            engine: Some(open::Engine::Sqlite(Sqlite { path, max_bytes: 0 })),
+            layers: Layers::Conversations.into(),
+            exclusive: true,
+            for_restore: false,
+        }
+    }
+}
+
+/// The running program.
+pub(crate) struct Agent {
+    child: Child,
+    control: Option<Arc<Control<ToAgent, FromAgent>>>,
+    heard: mpsc::UnboundedReceiver<from_agent::What>,
+    listening: tokio::task::JoinHandle<()>,
+    /// The same socket as it is, for what no message says.
+    raw: Option<OwnedFd>,
+    pub(crate) plugins: Arc<Plugins>,
+    log: PathBuf,
+}
+
+impl Agent {
+    /// Starts it, and says nothing yet.
+    pub(crate) fn start(place: &Place) -> Self {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let (ours, theirs) = talon_control::pair().unwrap();
+        let log = place.path(&format!("log-{}", NUMBER.fetch_add(1, Ordering::Relaxed)));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_talon-agent"));
+        command.env_clear().env("TALON_LOG", "agent=debug").stdin(theirs).stdout(Stdio::null());
+        let child = command.stderr(File::create(&log).unwrap()).spawn().unwrap();
+        let raw = Some(ours.try_clone().unwrap());
+        let (control, plugins) = (Arc::new(Control::new(ours).unwrap()), Plugins::new());
+        let (tells, heard) = mpsc::unbounded_channel();
+        let listening = tokio::spawn(listen(Arc::clone(&control), Arc::clone(&plugins), tells));
+        Self { child, control: Some(control), heard, listening, raw, plugins, log }
+    }
+
+    /// Starts it with a new or earlier database at a place.
+    pub(crate) async fn at(place: &Place) -> Self {
+        Self::with(place, SETTINGS).await.0
+    }
+
+    pub(crate) async fn with(place: &Place, settings: &str) -> (Self, Ready) {
+        let mut agent = Self::start(place);
+        let ready = agent.configure(place, settings).await;
+        (agent, ready)
+    }
+
+    /// Tells it a configuration that it takes.
+    pub(crate) async fn configure(&mut self, place: &Place, settings: &str) -> Ready {
+        let bytes = handed(settings).to_bytes().unwrap();
+        self.tell_configuration(place.open(), &bytes).await;
+        match self.hear().await {
+            Some(from_agent::What::Ready(ready)) => ready,
+            other => panic!("{other:?}: {}", self.log()),
+        }
+    }
+
+    pub(crate) async fn tell_configuration(&self, open: Open, bytes: &[u8]) {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(bytes).unwrap();
+        let configure = Configure { open: Some(open), settings_bytes: bytes.len() as u64 };
+        self.say(to_agent::What::Configure(configure), Some(file.into())).await;
+    }
+
+    /// What it refuses, with how it ends.
+    pub(crate) async fn refuses(mut self, place: &Place, bytes: &[u8]) -> (Refused, ExitStatus) {
+        self.tell_configuration(place.open(), bytes).await;
+        match self.hear().await {
+            Some(from_agent::What::Refused(refused)) => (refused, self.ended()),
+            other => panic!("{other:?}: {}", self.log()),
+        }
+    }
+
+    pub(crate) async fn say(&self, what: to_agent::What, descriptor: Option<OwnedFd>) {
+        let message = ToAgent { what: Some(what) };
+        let descriptor = descriptor.as_ref().map(AsFd::as_fd);
+        self.control.as_ref().unwrap().send(&message, descriptor).await.unwrap();
+    }
+
+    pub(crate) async fn hear(&mut self) -> Option<from_agent::What> {
+        self.heard.recv().await
+    }
+
+    /// A client of somebody's: a person with the role call.
+    pub(crate) async fn client(&self, sender: &str) -> Client {
+        self.client_with(sender, "call", "person").await
+    }
+
+    pub(crate) async fn client_with(&self, sender: &str, role: &str, origin: &str) -> Client {
+        let (ours, theirs) = net::UnixStream::pair().unwrap();
+        let attach = AttachClient {
+            uid: 1000,
+            gid: 1000,
+            pid: 1,
+            sender: sender.to_owned(),
+            role: role.to_owned(),
+            origin: origin.to_owned(),
+        };
+        self.say(to_agent::What::AttachClient(attach), Some(theirs.into())).await;
+        ours.set_nonblocking(true).unwrap();
+        let mut stream = Some(UnixStream::from_std(ours).unwrap());
+        let connector = tower::service_fn(move |_| {
+            let stream = stream.take();
+            async move { stream.map(TokioIo::new).ok_or_else(|| std::io::Error::other("it ended")) }
+        });
+        AgentClient::new(
+            Endpoint::from_static("http://talon").connect_with_connector(connector).await.unwrap(),
+        )
+    }
+
+    /// What it has logged so far.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap()
+    }
+
+    /// Lets go of the lifeline, and waits for its end.
+    pub(crate) async fn let_go(&mut self) -> ExitStatus {
+        // Both hold it.
+        self.listening.abort();
+        let _aborted = (&mut self.listening).await;
+        (self.control, self.raw) = (None, None);
+        self.ended()
+    }
+
+    /// Asks it to end, as a service manager does.
+    pub(crate) fn terminate(&self) {
+        let pid = nix::unistd::Pid::from_raw(self.child.id().cast_signed());
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
+    }
+
+    /// Sends what is no message.
+    pub(crate) fn garbage(&self) {
+        let raw = self.raw.as_ref().unwrap().try_clone().unwrap();
+        net::UnixDatagram::from(raw).send(&[0xff; 9]).unwrap();
+    }
+
+    /// As the power does.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.ended();
+    }
+
+    pub(crate) fn ended(&mut self) -> ExitStatus {
+        self.child.wait().unwrap()
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        self.listening.abort();
+        let _gone = self.child.kill();
+        let _ended = self.child.wait();
+    }
+}
+
+/// Hands connections to the host in, and passes everything else on.
+async fn listen(
+    control: Arc<Control<ToAgent, FromAgent>>,
+    plugins: Arc<Plugins>,
+    tells: mpsc::UnboundedSender<from_agent::What>,
+) {
+    while let Ok(Some(packet)) = control.receive().await {
+        match packet.message.what {
+            Some(from_agent::What::NeedHost(need)) => {
+                let (ours, theirs) = net::UnixStream::pair().unwrap();
+                ours.set_nonblocking(true).unwrap();
+                tokio::spawn(host::serve(UnixStream::from_std(ours).unwrap(), Arc::clone(&plugins)));
+                let what = Some(to_agent::What::HostConnection(HostConnection { id: need.id }));
+                let _gone = control.send(&ToAgent { what }, Some(theirs.as_fd())).await;
+            }
+            Some(other) => drop(tells.send(other)),
+            None => {}
+        }
+    }
+}
+
+/// A question in a session, or in a new one.
+pub(crate) fn question(session: &str, text: &str) -> AskRequest {
+    AskRequest { session_id: session.to_owned(), text: text.to_owned(), ..AskRequest::default() }
+}
+
+/// Asks, and gives the session's id with what comes after it.
+pub(crate) async fn ask(client: &mut Client, session: &str, text: &str) -> (String, Streaming<Chunk>) {
+    let mut stream = client.ask(question(session, text)).await.unwrap().into_inner();
+    match next(&mut stream).await {
+        Some(Kind::Started(started)) => (started.session_id, stream),
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(crate) async fn next(stream: &mut Streaming<Chunk>) -> Option<Kind> {
+    stream.message().await.unwrap().map(|chunk| chunk.kind.unwrap())
+}
+
+/// All that comes until this.
+pub(crate) async fn until(stream: &mut Streaming<Chunk>, is_it: impl Fn(&Kind) -> bool) -> Kind {
+    loop {
+        match next(stream).await {
+            Some(kind) if is_it(&kind) => return kind,
+            Some(Kind::Error(error)) => panic!("{error:?}"),
+            Some(_) => {}
+            None => panic!("it ended before"),
+        }
+    }
+}
+
+/// The rest of a turn that ends with an answer.
+pub(crate) async fn done(mut stream: Streaming<Chunk>) -> Done {
+    match until(&mut stream, |kind| matches!(kind, Kind::Done(_))).await {
+        Kind::Done(done) => {
+            assert!(stream.message().await.unwrap().is_none(), "nothing comes after the end");
+            done
+        }
+        _ => unreachable!("it was looked for"),
+    }
+}
+
+/// The rest of a turn that ends without one.
+pub(crate) async fn error(mut stream: Streaming<Chunk>) -> talon_proto::agent::Error {
+    loop {
+        match next(&mut stream).await {
+            Some(Kind::Error(error)) => return error,
+            Some(Kind::Done(done)) => panic!("{done:?}"),
+            Some(_) => {}
+            None => panic!("it ended before"),
+        }
+    }
+}
+
+/// Asks, and waits for the answer.
+pub(crate) async fn answer(client: &mut Client, session: &str, text: &str) -> (String, Done) {
+    let (session, stream) = ask(client, session, text).await;
+    (session, done(stream).await)
+}
+
+/// The error that a request got.
+pub(crate) fn refused<T: std::fmt::Debug>(answer: Result<T, Status>) -> Status {
+    answer.expect_err("it is refused")
+}
