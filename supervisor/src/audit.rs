@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use talon_agent_settings::{SENDER_KEY, SUBAGENT_KEY};
 use talon_audit::record::{Arguments, Body, Call as CallRecord, Operation as OperationRecord, Verdicts, Who};
 use talon_audit::{AuditLog, Company, Settings, Told};
 use talon_guard::{Call, Guarded, Report};
@@ -84,6 +85,8 @@ impl Audit {
             CallRecord {
                 who: Who { origin: call.origin.word(), ..who(peer) },
                 session: session.to_owned(),
+                sender: believed(peer, call, SENDER_KEY),
+                subagent: believed(peer, call, SUBAGENT_KEY),
                 call_id: call.id.to_string(),
                 plugin: call.plugin.to_string(),
                 action: call.action.clone(),
@@ -157,6 +160,11 @@ impl Audit {
 
 fn who(peer: &Peer) -> Who {
     Who { uid: peer.uid, gid: peer.gid, pid: peer.pid, role: peer.role_name(), origin: peer.origin_name() }
+}
+
+/// What the agent says about for whom it calls. Anybody else may say so of anybody.
+fn believed(peer: &Peer, call: &Call, key: &str) -> String {
+    call.context.get(key).filter(|_| peer.agent).cloned().unwrap_or_default()
 }
 
 /// One call under way.
@@ -269,4 +277,22 @@ fn tell(events: &Events, told: &Told) {
         _ => tracing::error!("{text}"),
     }
     events.emit(NewEvent::new(EventKind::Supervisor, text));
+}
+
+#[cfg(test)]
+mod tests {
+    use talon_guard::Origin;
+
+    use super::*;
+
+    #[test]
+    fn only_the_agent_is_believed_for_whom_it_calls() {
+        let mut call = Call::new("1", "files", "read", Origin::Model);
+        call.context.insert(SENDER_KEY.to_owned(), "ada".to_owned());
+        for (agent, sender) in [(true, "ada"), (false, "")] {
+            let peer = Peer { uid: 1, gid: 1, pid: 1, rights: None, allowed: None, agent };
+            assert_eq!(believed(&peer, &call, SENDER_KEY), sender);
+            assert_eq!(believed(&peer, &call, SUBAGENT_KEY), "");
+        }
+    }
 }

@@ -9,12 +9,13 @@ use talon_plugin::{Desired, State};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
+use super::agent::Numbers;
 use super::metrics::page::Page;
 use super::quota::{Kept, Quotas};
 use super::usage::{Own, Readout};
 use super::{Sources, build, ready};
 use crate::door::OUTCOMES;
-use crate::state::KeeperState;
+use crate::service::KeeperState;
 
 /// For how long after a scrape the guard's layers are measured: longer than anybody waits between two.
 const MEASURED_FOR: Duration = Duration::from_secs(10 * 60);
@@ -23,12 +24,13 @@ const MEASURED_FOR: Duration = Duration::from_secs(10 * 60);
 pub(super) struct Gathering {
     sources: Sources,
     quotas: Quotas,
+    agent: Numbers,
     scrapes: Mutex<u64>,
 }
 
 impl Gathering {
-    pub(super) fn new(sources: Sources, quotas: Quotas) -> Self {
-        Self { sources, quotas, scrapes: Mutex::new(0) }
+    pub(super) fn new(sources: Sources, quotas: Quotas, agent: Numbers) -> Self {
+        Self { sources, quotas, agent, scrapes: Mutex::new(0) }
     }
 
     pub(super) async fn page(&self) -> String {
@@ -37,7 +39,7 @@ impl Gathering {
         let began = Instant::now();
         let Sources { registry, door, series, about } = &self.sources;
         door.measure_for(MEASURED_FOR);
-        let (used, kept) = tokio::join!(about.usages.read(), self.quotas.read());
+        let (used, kept, of_agent) = tokio::join!(about.usages.read(), self.quotas.read(), self.agent.read());
         series.forget(|name| {
             name == UNKNOWN_PLUGIN_LABEL || name == RESERVED_NAME || registry.get(name).is_some()
         });
@@ -48,7 +50,8 @@ impl Gathering {
         self.supervisor(&mut page, &used.own);
         page.sample("talon_scrapes_total", &[], *scrapes);
         page.sample("talon_scrape_duration_seconds", &[], began.elapsed().as_secs_f64());
-        page.finish()
+        // Its own names alone, so that no metric stands there twice.
+        page.finish() + &of_agent
     }
 
     fn calls(&self, page: &mut Page) {
@@ -118,6 +121,11 @@ impl Gathering {
             let status = keeper.status();
             page.sample("talon_state_service_up", &[], u8::from(status.state == KeeperState::Serving));
             page.sample("talon_state_service_restarts_total", &[], status.restarts);
+        }
+        if let Some(keeper) = &about.agent {
+            let status = keeper.status();
+            page.sample("talon_agent_up", &[], u8::from(status.state == KeeperState::Serving));
+            page.sample("talon_agent_restarts_total", &[], status.restarts);
         }
         let audit = about.audit.status();
         page.sample("talon_audit_records_total", &[], audit.records);

@@ -17,7 +17,9 @@
 //! | `gather` | what is read when somebody asks |
 //! | [`usage`], `tree` | what processes use |
 //! | `quota` | what plugins keep |
+//! | `agent` | what the agent counts |
 
+mod agent;
 mod build;
 mod gather;
 mod listener;
@@ -38,6 +40,7 @@ use tokio_util::task::TaskTracker;
 use crate::config::Config;
 use crate::door::Door;
 use crate::host::{About, BindError};
+use agent::Numbers;
 pub use listener::{Admit, Listener, ListenerError, SOCKET_NAME};
 use metrics::Series;
 use quota::Quotas;
@@ -85,7 +88,8 @@ pub fn start(listeners: Vec<Listener>, admit: Admit, sources: Sources) -> Admin 
     let stop = CancellationToken::new();
     let tasks = TaskTracker::new();
     let quotas = Quotas::new(sources.about.keeper.clone());
-    let routes = Arc::new(Routes::new(sources, quotas));
+    let numbers = Numbers::new(sources.about.agent.clone());
+    let routes = Arc::new(Routes::new(sources, quotas, numbers));
     // One count for all, so that more listeners do not mean more work at once.
     let places = server::places();
     for listener in listeners {

@@ -9,9 +9,10 @@ use talon_proto::state::operator_client::OperatorClient;
 use talon_proto::state::{ListPluginsRequest, PluginUsage};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Channel;
 
-use crate::state::{Keeper, KeeperState};
+use crate::service::KeeperState;
+use crate::state::Keeper;
 
 /// The shortest time between two questions: what is kept changes slowly, and the answer takes a pass over the database.
 const MIN_INTERVAL: Duration = Duration::from_secs(10);
@@ -35,9 +36,8 @@ impl Quotas {
     /// Asks the service of this keeper. Must be called within a tokio runtime.
     pub(super) fn new(keeper: Option<Keeper>) -> Self {
         let keeper = keeper.map(|keeper| {
-            let endpoint = Endpoint::from_static("http://talon-state.invalid");
-            let channel = endpoint.connect_with_connector_lazy(keeper.connector());
-            (keeper, OperatorClient::new(channel))
+            let operator = OperatorClient::new(keeper.channel());
+            (keeper, operator)
         });
         Self { keeper, latest: Mutex::default() }
     }

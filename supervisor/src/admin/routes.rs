@@ -6,6 +6,7 @@ use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Body;
 use http_body_util::Full;
 
+use super::agent::Numbers;
 use super::gather::Gathering;
 use super::metrics::page;
 use super::quota::Quotas;
@@ -25,8 +26,8 @@ pub(super) struct Routes {
 }
 
 impl Routes {
-    pub(super) fn new(sources: Sources, quotas: Quotas) -> Self {
-        Self { gathering: Gathering::new(sources.clone(), quotas), sources }
+    pub(super) fn new(sources: Sources, quotas: Quotas, numbers: Numbers) -> Self {
+        Self { gathering: Gathering::new(sources.clone(), quotas, numbers), sources }
     }
 
     pub(super) async fn answer<B: Body>(

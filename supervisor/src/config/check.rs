@@ -1,7 +1,9 @@
 //! What no schema can say: how values fit together, and whether the machine has what they name. What is said about
 //! single plugins is checked by [`talon_plugin::entry`], for manifests as for us.
 
+mod agent;
 mod machine;
+mod models;
 mod uids;
 
 use talon_plugin::document::Findings;
@@ -43,6 +45,9 @@ pub(crate) fn check<'o>(config: &Config, around: &Surroundings, origins: &'o Ori
     let audit = top.key("audit");
     check.found.size(config.audit.file_bytes, &audit.key("file_bytes"));
     check_day(config.audit.wait, &audit.key("wait"), &mut check.found);
+    let catalog = check.models(&config.models, &top.key("models"));
+    check.agent(config, catalog.as_ref(), &top.key("agent"));
+    check.orchestrator(&config.orchestrator, &top.key("orchestrator"));
     check.found
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
+use talon_agent_settings::AgentKeys;
 use talon_plugin::document::origin::KeyPath;
 
 use super::types::{Config, Grants, Log, Plugins, Sandbox, Tools};
@@ -25,6 +26,9 @@ impl Config {
             audit: _,
             traces: _,
             reload,
+            agent,
+            models,
+            orchestrator,
         } = self.clone();
         let tools = &running.plugins.tools;
         Self {
@@ -40,6 +44,16 @@ impl Config {
                 },
             },
             log: Log { level: log.level, ..running.log.clone() },
+            // The agent is started once, as what it is and with what it may see. It is told the rest anew, and lets turns under way
+            // end as they began.
+            agent: AgentKeys {
+                enabled: running.agent.enabled,
+                program: running.agent.program.clone(),
+                workspace: running.agent.workspace.clone(),
+                ..agent
+            },
+            models,
+            orchestrator,
             // Where things are, and what is opened once.
             runtime_dir: running.runtime_dir.clone(),
             state: running.state.clone(),
@@ -74,6 +88,13 @@ impl Config {
         let mut secrets = BTreeMap::new();
         for (name, url) in [("url", &self.state.url), ("agent_url", &self.state.agent_url)] {
             secrets.extend(url.as_ref().map(|url| (state.key(name), url.expose())));
+        }
+        let providers = KeyPath::of(&["models", "providers"]);
+        for (name, entry) in &self.models.providers.0 {
+            let provider = providers.key(name);
+            secrets.extend(entry.proxy.as_ref().map(|proxy| (provider.key("proxy"), proxy.reveal())));
+            let headers = provider.key("headers");
+            secrets.extend(entry.headers.iter().map(|(name, value)| (headers.key(name), value.reveal())));
         }
         let tools = KeyPath::of(&["plugins", "tools"]);
         let plugins = self.plugins.tools.plugins.iter();

@@ -66,11 +66,11 @@ fn another_secret_is_another_value() {
 
 #[test]
 fn every_secret_of_the_schema_is_compared() {
-    // `secrets` names them one by one: the two of `state`, and those of a plugin's entry and of its override.
+    // `secrets` names them one by one: the two of `state`, those of a plugin's entry and of its override, and the two of a provider.
     let schema = crate::config::json_schema().to_string();
     assert_eq!(
         schema.matches("\"x-secret\":true").count(),
-        4,
+        6,
         "a new kind of secret has to be compared, too"
     );
 }

@@ -198,7 +198,9 @@ fn failed(problem: Problem) -> Said {
 fn key_of_variable<'s>(root: &'s Shape, name: &str) -> Result<(&'s Shape, KeyPath), Problem> {
     let steps = name.split("__").map(str::to_owned);
     descend(root, steps, |kind, step| match kind {
-        Kind::Map { key: KeyKind::Plugin, .. } => step.to_ascii_lowercase().replace('_', "-"),
+        Kind::Map { key: KeyKind::Plugin | KeyKind::Provider, .. } => {
+            step.to_ascii_lowercase().replace('_', "-")
+        }
         // A plugin's free `config` is no list of names, but keys of somebody else's choice.
         Kind::Map { value, .. } if value.kind == Kind::Any => step.to_ascii_lowercase(),
         Kind::Map { .. } => step.to_owned(),
@@ -224,7 +226,7 @@ fn descend(
             ..Problem::new(Source::Default, below.clone(), message)
         };
         shape = match &shape.kind {
-            Kind::Object(_) => match shape.field(&step) {
+            Kind::Object(_) | Kind::OneOf(_) => match shape.field(&step) {
                 Some(field) => &field.shape,
                 None => return Err(problem(unknown_key(root, shape, &path, &step))),
             },
@@ -253,7 +255,8 @@ fn at_key(
     path: &KeyPath,
     around: &Surroundings,
 ) -> Said {
-    let is_yaml = matches!(shape.kind, Kind::Object(_) | Kind::Map { .. } | Kind::List(_) | Kind::Any);
+    let is_yaml =
+        matches!(shape.kind, Kind::Object(_) | Kind::OneOf(_) | Kind::Map { .. } | Kind::List(_) | Kind::Any);
     let walk = walk(root, speaker.clone(), around);
     if !is_yaml {
         return walk.at_key(&Node::scalar(text, Mark::default(), true), shape, path);

@@ -32,6 +32,7 @@ use talon_plugin::document::origin::{Origin, Origins};
 
 use self::merge::Merge;
 
+pub(crate) use self::peers::name_of;
 pub use self::peers::{Allowed, PeerPolicy, Rights};
 pub use self::reference::{EXAMPLE, write_reference};
 pub use self::schema::json_schema;
@@ -160,5 +161,7 @@ fn place_origins(places: &Places) -> Origins {
     origins
 }
 
+#[cfg(test)]
+mod agent_tests;
 #[cfg(test)]
 mod tests;

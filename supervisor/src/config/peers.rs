@@ -1,5 +1,6 @@
 //! Who may use the door, as the host asks it: by uid and groups of the peer.
 
+use std::io;
 use std::sync::Arc;
 
 use nix::unistd::{Group, User};
@@ -35,7 +36,7 @@ pub struct Allowed(Vec<ActionPattern>);
 
 impl Allowed {
     /// What these patterns grant. One that is none grants nothing; `load` has reported it.
-    fn new(patterns: &[String]) -> Self {
+    pub(crate) fn new(patterns: &[String]) -> Self {
         Self(patterns.iter().filter_map(|pattern| pattern.parse().ok()).collect())
     }
 }
@@ -111,6 +112,14 @@ fn who(peer: &Peer) -> Option<Who> {
 /// The uid of a user, by name.
 pub(crate) fn uid_of(name: &str) -> Option<u32> {
     User::from_name(name).ok().flatten().map(|user| user.uid.as_raw())
+}
+
+/// The name of a user, by uid; `None` if the system knows of no such user.
+///
+/// # Errors
+/// When it could not be asked: that says nothing about whether there is one.
+pub(crate) fn name_of(uid: u32) -> io::Result<Option<String>> {
+    Ok(User::from_uid(nix::unistd::Uid::from_raw(uid))?.map(|user| user.name))
 }
 
 /// The gid of a group, by name.

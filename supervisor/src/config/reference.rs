@@ -38,7 +38,7 @@ pub fn write_reference(out: &mut impl Write) -> fmt::Result {
 const INTRODUCTION: &str = "\
 # Configuration
 
-<!-- Written by `talon config reference`. Change the doc comments in supervisor/src/config/types/ and supervisor/crates/plugin/src/entry/, not this page. -->
+<!-- Written by `talon config reference`. Change the doc comments in supervisor/src/config/types/, supervisor/crates/plugin/src/entry/ and supervisor/agent/crates/settings/src/, not this page. -->
 
 Everything has a default; a supervisor without a config file runs no plugin, and is otherwise complete. The file
 is the one named by `--config`, else by `TALON_CONFIG`, else `/etc/talon/talon.yaml` (root) or
@@ -58,6 +58,8 @@ tags. The file is YAML 1.2, at most 1 MiB and 64 levels deep; aliases are follow
 
 **Durations** carry their unit: `500ms`, `30s`, `1m30s`, `2h`, `1.5d`; at most `365d`.
 
+**Amounts of dollars** are decimal numbers without a sign or a unit, `2` or `0.15`; `null` takes a limit away.
+
 **Sizes** are bytes as a number, or with a unit: `65536`, `64KiB`, `8 MiB`, and `10MB` for 10,000,000 bytes.
 
 **Paths** that are relative start at the config file's directory, and those from the environment or from flags at
@@ -75,11 +77,11 @@ a manifest that asks for a weaker `sandbox.mode`, another profile, more network,
 `sandbox` gives to all, for `tmp_exec` or for `allow_tcp` is refused, and its reason names the key under
 `plugins.tools.overrides` with which the operator can allow it.
 
-**Secrets.** `talon config show` hides the values of credentials, and in a plugin's `args`, `env` and `config`
+**Secrets.** `talon config show` hides the values of credentials, a provider's `headers` and `proxy`, and in a plugin's `args`, `env` and `config`
 whatever comes from the environment or stands under a key that sounds like a secret (`token`, `password`, `key`, …).
 
 **Environment.** `TALON_` followed by the key in capitals, with `__` between its steps, sets a key:
-`TALON_PLUGINS__TOOLS__MAX_RESTARTS=5`. In the name of a plugin `_` stands for `-`; names of actions, credentials and
+`TALON_PLUGINS__TOOLS__MAX_RESTARTS=5`. In the name of a plugin or a provider `_` stands for `-`; names of actions, credentials and
 environment variables keep their case, and those inside a plugin's `config` are in lower case. Values that are lists
 or maps are written as YAML: `[\"a\", \"b\"]`. A variable with `__` that names no key is an error; one without, such as
 the `TALON_PORT` of a container platform, is a warning. These have meanings of their own:
@@ -101,7 +103,7 @@ struct Page<'o, W> {
 
 impl<W: Write> Page<'_, W> {
     fn section(&mut self, shape: &Shape, doc: &str, path: &KeyPath) -> fmt::Result {
-        let Kind::Object(fields) = &shape.kind else { return Ok(()) };
+        let (Kind::Object(fields) | Kind::OneOf(fields)) = &shape.kind else { return Ok(()) };
         if *path != KeyPath::top() {
             writeln!(self.out, "### `{}`\n", shown(path))?;
             if !doc.is_empty() {
@@ -197,12 +199,15 @@ fn section_of(shape: &Shape) -> Option<(&Shape, Option<Step>)> {
         Kind::Map { key, value } if matches!(value.kind, Kind::Object(_)) => {
             let step: Step = match key {
                 KeyKind::Plugin => |path| path.key("<plugin>"),
+                KeyKind::Provider => |path| path.key("<provider>"),
                 KeyKind::Action => |path| path.key("<action>"),
                 KeyKind::Credential | KeyKind::Free => |path| path.key("<name>"),
             };
             Some((value, Some(step)))
         }
-        Kind::List(item) if matches!(item.kind, Kind::Object(_)) => Some((item, Some(|path| path.key("[]")))),
+        Kind::List(item) if matches!(item.kind, Kind::Object(_) | Kind::OneOf(_)) => {
+            Some((item, Some(|path| path.key("[]"))))
+        }
         _ => None,
     }
 }

@@ -22,7 +22,7 @@ fn the_reference_page_is_as_the_schema_says() {
 fn every_key_is_documented() {
     fn undocumented(shape: &Shape, path: &KeyPath, out: &mut Vec<String>) {
         match &shape.kind {
-            Kind::Object(fields) => {
+            Kind::Object(fields) | Kind::OneOf(fields) => {
                 for field in fields {
                     let path = path.key(&field.name);
                     if field.doc.is_empty() {
@@ -60,7 +60,7 @@ fn every_example_of_a_key_is_one() {
             own_uids: false,
         };
         match &shape.kind {
-            Kind::Object(fields) => {
+            Kind::Object(fields) | Kind::OneOf(fields) => {
                 for field in fields {
                     let path = path.key(&field.name);
                     if let Some(example) = &field.example {

@@ -56,7 +56,7 @@ impl Scene {
         load(&self.options).unwrap_or_else(|errors| panic!("{errors}"))
     }
 
-    fn errors(&self) -> String {
+    pub(super) fn errors(&self) -> String {
         match load(&self.options) {
             Ok(_) => panic!("loaded without an error"),
             Err(errors) => errors.to_string(),

@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
-use talon_guard::{
-    Call, Follow, Grant, Guarded, Handed, Origin, Outcome, Parts, Report, SESSION_KEY, Traced,
-};
+use talon_guard::{Call, Follow, Guarded, Handed, Origin, Outcome, Parts, Report, SESSION_KEY, Traced};
 use talon_proto::host::{
     self, ExecuteRequest, ExecuteResponse, ExecuteUpdate, GuardReport, Progress, execute_update,
 };
@@ -21,6 +19,7 @@ use tonic::{Request, Response, Status};
 use tracing::Span;
 
 use super::call_id::{CallId, call_id};
+use super::narrow;
 use super::peer::{Permitted, require};
 use super::service::HostService;
 use super::wire;
@@ -102,11 +101,12 @@ async fn run(
     follower: Option<Handed<dyn Follow>>,
     trace: Option<Handed<dyn Traced>>,
 ) -> Result<ExecuteResponse, Status> {
+    let granted = narrow::granted(&permitted.peer, &request, || service.door.config())?;
     let CallId { asked, unique } = call_id(request.call_id)?;
     let origin = if request.for_model { Origin::Model } else { permitted.origin };
     let mut call = Call::new(unique, request.plugin, request.action, origin);
     call.args = request.args.into_iter().collect();
-    call.granted = permitted.peer.allowed.clone().map(|allowed| Handed::<dyn Grant>::new(allowed));
+    call.granted = granted;
     call.follower = follower;
     call.trace = trace;
     call.context = request.context.into_iter().collect();

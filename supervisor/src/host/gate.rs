@@ -8,25 +8,17 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
-use http_body::{Body as HttpBody, Frame, SizeHint};
 use pin_project_lite::pin_project;
-use talon_listen::Held;
-use tokio::time::{Instant, Sleep};
+use talon_listen::{Held, InTime, Place, Places};
 use tonic::Status;
 use tonic::body::Body;
-use tonic::codegen::{Bytes, http};
+use tonic::codegen::http;
 use tower::Service;
 
-use super::incoming::{Place, Places};
 use super::peer::permitted;
 use super::{MAX_REQUESTS, MAX_REQUESTS_PER_UID, operators};
 use crate::config::Role;
-
-/// How long a request's body may take. The largest has a mebibyte or so, and comes over a unix socket. What an
-/// administrator puts into the state is larger, and may take this long for each piece.
-const BODY_WAIT: Duration = Duration::from_secs(30);
 
 type Request = http::Request<Body>;
 type Response = http::Response<Body>;
@@ -73,7 +65,7 @@ where
             Err(status) => return Admitted::Refused { answer: Some(status.into_http()) },
         };
         let piecewise = request.uri().path().starts_with(operators::PATH_PREFIX);
-        let answer = self.inner.call(request.map(|body| Body::new(InTime { body, late: None, piecewise })));
+        let answer = self.inner.call(request.map(|body| Body::new(InTime::new(body, piecewise))));
         Admitted::Let { answer, place: Some(place) }
     }
 }
@@ -107,46 +99,6 @@ impl<F: Future<Output = Result<Response, Infallible>>> Future for Admitted<F> {
                 answer.map(|body| Body::new(Held::new(body, place)))
             }
         }))
-    }
-}
-
-/// A request's body that has to be there in time; one that comes piece by piece, each piece of it.
-struct InTime {
-    body: Body,
-    /// The end of its time, once it was waited for. A small request comes with its headers, and needs no timer.
-    late: Option<Pin<Box<Sleep>>>,
-    piecewise: bool,
-}
-
-impl HttpBody for InTime {
-    type Data = Bytes;
-    type Error = Status;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(cx) {
-            if self.piecewise
-                && let Some(late) = &mut self.late
-            {
-                late.as_mut().reset(Instant::now() + BODY_WAIT);
-            }
-            return Poll::Ready(frame);
-        }
-        let late = self.late.get_or_insert_with(|| Box::pin(tokio::time::sleep(BODY_WAIT)));
-        late.as_mut().poll(cx).map(|()| {
-            let text = format!("the request was not sent whole within {} s", BODY_WAIT.as_secs());
-            Some(Err(Status::deadline_exceeded(text)))
-        })
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }
 

@@ -2,9 +2,12 @@ use std::sync::Mutex;
 
 use futures_util::future::BoxFuture;
 use futures_util::stream;
+use http_body::{Body as _, Frame};
 use http_body_util::StreamBody;
 use talon_guard::Origin;
+use talon_listen::BODY_WAIT;
 use tonic::Code;
+use tonic::codegen::Bytes;
 
 use super::super::peer::Peer;
 use super::*;
@@ -43,7 +46,7 @@ impl Service<Request> for Reader {
 
 fn request(body: Body, uid: u32, rights: Option<(Role, Origin)>) -> Request {
     let mut request = http::Request::new(body);
-    request.extensions_mut().insert(Peer { uid, gid: uid, pid: 1, rights, allowed: None });
+    request.extensions_mut().insert(Peer { uid, gid: uid, pid: 1, rights, allowed: None, agent: false });
     request
 }
 

@@ -1,12 +1,11 @@
 //! Connections as they come in: who is at the other end, and whether there is room for one more.
 
-use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{Stream, stream};
-use talon_listen::{Prompt, Throttle};
+use talon_listen::{Place, Places, Prompt, Throttle};
 use tokio::net::unix::UCred;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, oneshot};
@@ -14,6 +13,7 @@ use tokio::time::timeout;
 use tonic::transport::server::Connected;
 
 use super::peer::Peer;
+use super::socket::SOCKET_NAME;
 
 /// Connections at once. Each costs a task and, while it transfers, up to its window; 256 clients are more than one
 /// machine's people and agents. One more is closed at once, which its client reports as such.
@@ -52,58 +52,26 @@ impl Pulse {
 }
 
 /// One accepted connection.
-type Connection = Prompt<Client>;
+pub(super) type Connection = Prompt<Client>;
 
-/// Who is at its other end, and its place among the connections.
-#[derive(Debug)]
+/// Who is at its other end, and what is given back when it ends: its place among the connections, say.
 pub(super) struct Client {
     peer: Peer,
-    _place: Place,
+    _held: Box<dyn Send + Sync>,
 }
 
-/// Counts connections, or requests, whole and by uid.
-#[derive(Debug)]
-pub(super) struct Places {
-    most: usize,
-    most_per_uid: usize,
-    by_uid: Mutex<HashMap<u32, usize>>,
+impl Client {
+    pub(super) fn new(peer: Peer, held: impl Send + Sync + 'static) -> Self {
+        Self { peer, _held: Box::new(held) }
+    }
 }
 
-/// One place; free again when dropped.
-#[derive(Debug)]
-pub(super) struct Place {
+/// Lets connections of one socket in: who is known, while there is room.
+pub(crate) struct Doorman {
+    /// What the socket is called in the log.
+    socket: &'static str,
+    recognise: Recognise,
     places: Arc<Places>,
-    uid: u32,
-}
-
-impl Places {
-    /// So many, and so many of one uid.
-    pub(super) fn new(most: usize, most_per_uid: usize) -> Arc<Self> {
-        Arc::new(Self { most, most_per_uid, by_uid: Mutex::default() })
-    }
-
-    pub(super) fn take(self: &Arc<Self>, uid: u32) -> Option<Place> {
-        let mut by_uid = self.by_uid.lock().unwrap_or_else(PoisonError::into_inner);
-        let all: usize = by_uid.values().sum();
-        let own = by_uid.get(&uid).copied().unwrap_or(0);
-        if all >= self.most || own >= self.most_per_uid {
-            return None;
-        }
-        by_uid.insert(uid, own + 1);
-        Some(Place { places: Arc::clone(self), uid })
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut by_uid = self.places.by_uid.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(own) = by_uid.get_mut(&self.uid) {
-            *own -= 1;
-            if *own == 0 {
-                by_uid.remove(&self.uid);
-            }
-        }
-    }
 }
 
 /// The connections of a listener, for tonic. It never ends and never fails: what goes wrong with one connection is
@@ -114,70 +82,86 @@ pub(super) fn connections(
     heart: Heart,
 ) -> impl Stream<Item = Result<Connection, io::Error>> + Send {
     let places = Places::new(MAX_CONNECTIONS, MAX_CONNECTIONS_PER_UID);
-    stream::unfold(
-        (listener, recognise, places, heart),
-        |(listener, recognise, places, mut heart)| async move {
-            loop {
-                let accepted = tokio::select! {
-                    accepted = listener.accept() => accepted,
-                    Some(answer) = heart.recv() => {
-                        // Whoever asked may have given up.
-                        let _ = answer.send(());
-                        continue;
-                    }
-                };
-                match accepted {
-                    Ok((stream, _)) => {
-                        if let Some(connection) = admit(stream, &recognise, &places) {
-                            return Some((Ok(connection), (listener, recognise, places, heart)));
-                        }
-                    }
-                    Err(error) => {
-                        tracing::warn!(%error, "cannot accept a connection on host.sock; see the open files limit");
-                        tokio::time::sleep(ACCEPT_PAUSE).await;
-                    }
+    let doorman = Doorman::new(SOCKET_NAME, recognise, places);
+    stream::unfold((listener, doorman, heart), |(listener, doorman, mut heart)| async move {
+        loop {
+            tokio::select! {
+                (stream, peer, place) = doorman.next(&listener) => {
+                    let connection = Prompt::new(stream, Client::new(peer, place));
+                    return Some((Ok(connection), (listener, doorman, heart)));
+                }
+                Some(answer) = heart.recv() => {
+                    // Whoever asked may have given up.
+                    let _ = answer.send(());
                 }
             }
-        },
-    )
+        }
+    })
 }
 
-fn admit(stream: UnixStream, recognise: &Recognise, places: &Arc<Places>) -> Option<Connection> {
-    let peer = match stream.peer_cred() {
-        Ok(credentials) => match recognise(&credentials) {
-            Some(peer) => peer,
-            None => {
-                if let Some(unsaid) = NOT_LET_IN.word() {
-                    let (uid, pid) = (credentials.uid(), credentials.pid());
-                    tracing::warn!(
-                        peer.uid = uid,
-                        peer.pid = pid,
-                        unsaid,
-                        "host.sock was closed to a plugin"
-                    );
+impl Doorman {
+    /// For the socket of this name.
+    pub(crate) fn new(socket: &'static str, recognise: Recognise, places: Arc<Places>) -> Self {
+        Self { socket, recognise, places }
+    }
+
+    /// The next connection that is let in. What goes wrong with one is logged and ends that one. Nothing is lost when this is
+    /// dropped before it is done.
+    pub(crate) async fn next(&self, listener: &UnixListener) -> (UnixStream, Peer, Place) {
+        loop {
+            match listener.accept().await {
+                Ok((stream, _)) => {
+                    if let Some((peer, place)) = self.admit(&stream) {
+                        return (stream, peer, place);
+                    }
                 }
+                Err(error) => {
+                    let socket = self.socket;
+                    tracing::warn!(%error, "cannot accept a connection on {socket}; see the open files limit");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    }
+
+    fn admit(&self, stream: &UnixStream) -> Option<(Peer, Place)> {
+        let socket = self.socket;
+        let peer = match stream.peer_cred() {
+            Ok(credentials) => match (self.recognise)(&credentials) {
+                Some(peer) => peer,
+                None => {
+                    if let Some(unsaid) = NOT_LET_IN.word() {
+                        let (uid, pid) = (credentials.uid(), credentials.pid());
+                        tracing::warn!(
+                            peer.uid = uid,
+                            peer.pid = pid,
+                            unsaid,
+                            "{socket} was closed to a plugin"
+                        );
+                    }
+                    return None;
+                }
+            },
+            Err(error) => {
+                tracing::warn!(%error, "a connection on {socket} was closed: its peer is unknown");
                 return None;
             }
-        },
-        Err(error) => {
-            tracing::warn!(%error, "a connection on host.sock was closed: its peer is unknown");
+        };
+        let Some(place) = self.places.take(peer.uid) else {
+            if let Some(unsaid) = CROWDED.word() {
+                let (most, most_per_uid) = self.places.most();
+                tracing::warn!(
+                    peer.uid,
+                    peer.pid,
+                    unsaid,
+                    "a connection on {socket} was closed: {most} connections, {most_per_uid} of one uid, are the most"
+                );
+            }
             return None;
-        }
-    };
-    let Some(place) = places.take(peer.uid) else {
-        if let Some(unsaid) = CROWDED.word() {
-            tracing::warn!(
-                peer.uid,
-                peer.pid,
-                unsaid,
-                "a connection on host.sock was closed: {MAX_CONNECTIONS} connections, {MAX_CONNECTIONS_PER_UID} of \
-                 one uid, are the most"
-            );
-        }
-        return None;
-    };
-    tracing::debug!(peer.uid, peer.gid, peer.pid, role = peer.role_name(), "peer connected");
-    Some(Prompt::new(stream, Client { peer, _place: place }))
+        };
+        tracing::debug!(peer.uid, peer.gid, peer.pid, role = peer.role_name(), "peer connected to {socket}");
+        Some((peer, place))
+    }
 }
 
 impl Connected for Client {
@@ -213,17 +197,5 @@ mod tests {
             answers = pulse.answers(Duration::from_secs(10)) => assert!(answers),
             _ = futures_util::StreamExt::next(&mut connections) => unreachable!("nobody is let in"),
         }
-    }
-
-    #[test]
-    fn one_uid_cannot_take_all_places() {
-        let places = Places::new(MAX_CONNECTIONS, MAX_CONNECTIONS_PER_UID);
-        let held: Vec<Place> = std::iter::from_fn(|| places.take(1000)).collect();
-        assert_eq!(held.len(), MAX_CONNECTIONS_PER_UID);
-        let others: Vec<Place> = std::iter::from_fn(|| places.take(0)).collect();
-        assert_eq!(others.len(), MAX_CONNECTIONS - MAX_CONNECTIONS_PER_UID);
-        drop(held);
-        assert!(places.take(1000).is_some());
-        assert_eq!(places.by_uid.lock().unwrap().get(&1000), None, "a free place is forgotten");
     }
 }

@@ -3,12 +3,14 @@
 //! One file for each group of requests. Who asks is what the kernel says about the connection (`peer`), and how
 //! much anybody may ask at once is bounded here.
 
+mod alone;
 mod call_id;
 mod closing;
 mod execute;
 mod gate;
 mod incoming;
 mod leave;
+mod narrow;
 mod operate;
 mod operators;
 mod peer;
@@ -25,8 +27,10 @@ pub use talon_listen::{DRAINING, FRAME_BYTES, WINDOW_BYTES};
 use talon_sanitize::{Raw, Shown};
 use tonic::Status;
 
+pub use alone::Alone;
 pub use closing::{Closing, HANDING_OVER};
 pub use execute::{report_on_wire, response};
+pub(crate) use incoming::Doorman;
 pub use incoming::{MAX_CONNECTIONS, MAX_CONNECTIONS_PER_UID, Pulse, Recognise};
 pub use leave::{Asked, Leaving, asked};
 pub use operators::Operators;

@@ -24,6 +24,9 @@ pub struct Peer {
     pub rights: Option<(Role, Origin)>,
     /// What it may call; `None`: everything.
     pub allowed: Option<Arc<Allowed>>,
+    /// It is the supervisor's own agent, over the connection that it was given: what it says of whom it calls for is believed, and
+    /// it has to say it.
+    pub agent: bool,
 }
 
 impl Peer {
@@ -146,7 +149,14 @@ mod tests {
 
     fn request(rights: Option<(Role, Origin)>) -> Request<()> {
         let mut request = Request::new(());
-        request.extensions_mut().insert(Peer { uid: 1000, gid: 1001, pid: 7, rights, allowed: None });
+        request.extensions_mut().insert(Peer {
+            uid: 1000,
+            gid: 1001,
+            pid: 7,
+            rights,
+            allowed: None,
+            agent: false,
+        });
         request
     }
 

@@ -55,20 +55,11 @@ impl Server {
         let listener = UnixListener::from_std(listener.try_clone()?)?;
         let stop = CancellationToken::new();
         let (pulse, heart) = Pulse::new();
-        let service = HostServer::new(service)
-            .max_decoding_message_size(max_argument_bytes.saturating_add(REQUEST_SLACK_BYTES));
-        let serving = transport::Server::builder()
-            .initial_stream_window_size(WINDOW_BYTES)
-            .initial_connection_window_size(WINDOW_BYTES)
-            .max_frame_size(FRAME_BYTES)
-            .max_concurrent_streams(MAX_STREAMS_PER_CONNECTION)
-            .http2_max_header_list_size(MAX_HEADER_BYTES)
-            // Two services need no router, and a router would bring a web framework along.
-            .serve_with_incoming_shutdown(
-                Gate::new(Routes { host: service, operators }),
-                connections(listener, recognise, heart),
-                stop.clone().cancelled_owned(),
-            );
+        let serving = limited().serve_with_incoming_shutdown(
+            gated(service, operators, max_argument_bytes),
+            connections(listener, recognise, heart),
+            stop.clone().cancelled_owned(),
+        );
         Ok(Self { task: tokio::spawn(serving), stop, pulse })
     }
 
@@ -104,6 +95,28 @@ impl Server {
         }
         closed
     }
+}
+
+/// A server with what it may be sent bounded.
+pub(super) fn limited() -> transport::Server {
+    transport::Server::builder()
+        .initial_stream_window_size(WINDOW_BYTES)
+        .initial_connection_window_size(WINDOW_BYTES)
+        .max_frame_size(FRAME_BYTES)
+        .max_concurrent_streams(MAX_STREAMS_PER_CONNECTION)
+        .http2_max_header_list_size(MAX_HEADER_BYTES)
+}
+
+/// The host service behind its gate, and operators' requests beside it. Two services need no router, and a router would bring a
+/// web framework along.
+pub(super) fn gated<H: Host>(
+    service: H,
+    operators: Operators,
+    max_argument_bytes: usize,
+) -> Gate<Routes<HostServer<H>>> {
+    let host = HostServer::new(service)
+        .max_decoding_message_size(max_argument_bytes.saturating_add(REQUEST_SLACK_BYTES));
+    Gate::new(Routes { host, operators })
 }
 
 #[cfg(test)]

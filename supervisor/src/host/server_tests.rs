@@ -22,7 +22,7 @@ use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Response, Status};
 
 use super::super::peer::{Peer, require};
-use super::super::{REQUEST_SLACK_BYTES, SOCKET_NAME, bind_host};
+use super::super::{Alone, REQUEST_SLACK_BYTES, SOCKET_NAME, bind_host};
 use super::*;
 use crate::config::Role;
 
@@ -151,6 +151,7 @@ fn everybody(rights: Option<(Role, Origin)>) -> Recognise {
             pid: credentials.pid().and_then(|pid| u32::try_from(pid).ok()).unwrap_or_default(),
             rights,
             allowed: None,
+            agent: false,
         })
     })
 }
@@ -274,4 +275,65 @@ async fn operators_need_the_role_admin_and_learn_that_nothing_keeps_state() {
         assert!(status.message().contains(said), "{}", status.message());
         fixture.server.stop().await;
     }
+}
+
+/// The host service for one connection, and a client that has its other end.
+async fn alone(seen: mpsc::UnboundedSender<Seen>) -> (Alone, HostClient<Channel>) {
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    theirs.set_nonblocking(true).unwrap();
+    let mut theirs = Some(TokioIo::new(UnixStream::from_std(theirs).unwrap()));
+    let peer = Peer {
+        uid: 1,
+        gid: 2,
+        pid: 3,
+        rights: Some((Role::Call, Origin::Model)),
+        allowed: None,
+        agent: true,
+    };
+    let alone = Alone::serve(ours, peer, Endless { seen }, MAX_ARGUMENT_BYTES).unwrap();
+    let connector = tower::service_fn(move |_| {
+        let stream = theirs.take().ok_or_else(|| std::io::Error::other("there is one"));
+        async move { stream }
+    });
+    let channel = Endpoint::from_static("http://test").connect_with_connector(connector).await.unwrap();
+    (alone, HostClient::new(channel))
+}
+
+#[tokio::test]
+async fn a_connection_of_our_own_making_has_the_peer_that_it_was_given() {
+    let (_alone, mut client) = alone(mpsc::unbounded_channel().0).await;
+    // The kernel would say that it is this process, and whoever runs it.
+    let you = client.get_status(GetStatusRequest {}).await.unwrap().into_inner().you.unwrap();
+    assert_eq!((you.uid, you.gid, you.pid), (1, 2, 3));
+    assert_eq!((you.role.as_str(), you.origin.as_str()), ("call", "model"));
+}
+
+#[tokio::test]
+async fn a_connection_of_our_own_making_is_cut_when_it_is_let_go_of() {
+    let (sender, mut seen) = mpsc::unbounded_channel();
+    let (alone, mut client) = alone(sender).await;
+    let call = tokio::spawn(async move { client.execute(ExecuteRequest::default()).await });
+    assert_eq!(seen.recv().await, Some(Seen::Began));
+    drop(alone);
+    assert_eq!(seen.recv().await, Some(Seen::Dropped));
+    assert!(call.await.unwrap().is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_of_our_own_making_is_cut_if_what_is_under_way_does_not_end() {
+    let (sender, mut seen) = mpsc::unbounded_channel();
+    let (alone, mut client) = alone(sender).await;
+    let call = tokio::spawn(async move { client.execute(ExecuteRequest::default()).await });
+    assert_eq!(seen.recv().await, Some(Seen::Began));
+    alone.close(Duration::from_secs(1)).await;
+    assert_eq!(seen.recv().await, Some(Seen::Dropped));
+    assert!(call.await.unwrap().is_err());
+}
+
+#[tokio::test]
+async fn a_connection_of_our_own_making_that_is_idle_closes_at_once() {
+    let (alone, mut client) = alone(mpsc::unbounded_channel().0).await;
+    assert!(client.get_status(GetStatusRequest {}).await.is_ok());
+    alone.close(Duration::from_secs(3600)).await;
+    assert!(client.get_status(GetStatusRequest {}).await.is_err());
 }

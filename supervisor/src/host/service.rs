@@ -27,6 +27,7 @@ use super::leave::Leaving;
 use super::peer::Peer;
 use super::{MAX_FOLLOWERS, execute, leave, operate, plugins, raw, reload, status, status_text, streams};
 use crate::admin::usage::Usages;
+use crate::agent;
 use crate::audit::{Audit, OperationRecording};
 use crate::door::Door;
 use crate::serve::Reloader;
@@ -49,6 +50,8 @@ pub struct About {
     pub reloader: Reloader,
     /// What keeps the plugins' state; `None` if nothing does.
     pub keeper: Option<Keeper>,
+    /// The agent; `None` if there is none.
+    pub agent: Option<agent::Keeper>,
     /// What processes use.
     pub usages: Usages,
     /// Of which kind the machine's sandbox is, by name.

@@ -90,10 +90,10 @@ impl SocketFile {
     ///
     /// # Errors
     /// When its directory cannot be opened.
-    pub fn adopt(runtime_dir: &Path, identity: FileIdentity) -> io::Result<Self> {
+    pub fn adopt(runtime_dir: &Path, name: &'static str, identity: FileIdentity) -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = openat(CWD, runtime_dir, flags, Mode::empty())?;
-        Ok(Self { directory, name: SOCKET_NAME, identity, kept: true })
+        Ok(Self { directory, name, identity, kept: true })
     }
 
     /// For whoever takes it over.
@@ -194,8 +194,8 @@ pub(crate) fn bind_named(
 ///
 /// # Errors
 /// [`BindError`]; the group stays then.
-pub fn regroup(runtime_dir: &Path, group: Option<u32>) -> Result<(), BindError> {
-    let path = runtime_dir.join(SOCKET_NAME);
+pub fn regroup(runtime_dir: &Path, name: &str, group: Option<u32>) -> Result<(), BindError> {
+    let path = runtime_dir.join(name);
     let gid = group.unwrap_or_else(|| rustix::process::getegid().as_raw());
     let found = statat(CWD, &path, AtFlags::SYMLINK_NOFOLLOW).map_err(|source| BindError::Io {
         what: "look at",
@@ -295,7 +295,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(SOCKET_NAME);
         let file = bind_host(dir.path(), None).unwrap().file.unwrap();
-        let adopt = || SocketFile::adopt(dir.path(), file.identity()).unwrap();
+        let adopt = || SocketFile::adopt(dir.path(), SOCKET_NAME, file.identity()).unwrap();
         // One that did not take over leaves it.
         drop(adopt());
         let mut adopted = adopt();

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use talon_plugin::discover::Refused;
-use talon_proto::host::{GetStatusRequest, GetStatusResponse, RefusedPlugin, StateStatus};
+use talon_proto::host::{
+    AgentProvider, AgentStatus, GetStatusRequest, GetStatusResponse, RefusedPlugin, StateStatus,
+};
 use talon_sanitize::Raw;
 use tonic::{Request, Response, Status};
 
@@ -11,8 +13,9 @@ use super::peer::require;
 use super::plugins::unix_ms;
 use super::service::HostService;
 use super::wire;
+use crate::agent::{Provider, Told};
 use crate::config::Role;
-use crate::state::KeeperStatus;
+use crate::service::KeeperStatus;
 
 pub(super) fn status(
     service: &HostService,
@@ -53,6 +56,9 @@ pub(super) fn status(
         audit: Some(about.audit.status()),
         taken_over: service.registry.adopted().taken_over.try_into().unwrap_or(u32::MAX),
         log_lines_dropped: talon_telemetry::dropped(),
+        agent: Some(
+            about.agent.as_ref().map_or_else(no_agent, |keeper| agent(keeper.status(), keeper.told())),
+        ),
     }))
 }
 
@@ -70,6 +76,36 @@ fn kept(status: &KeeperStatus) -> StateStatus {
 
 fn no_state() -> StateStatus {
     StateStatus { state: "off".to_owned(), ..StateStatus::default() }
+}
+
+fn agent(status: KeeperStatus, told: Option<Told>) -> AgentStatus {
+    let (turns_running, approvals_pending) =
+        told.as_ref().map(|told| (told.turns_running, told.approvals_pending)).unzip();
+    let Told { providers, problems: now, .. } = told.unwrap_or_default();
+    let mut problems: Vec<_> = status.problem.into_iter().chain(status.complaints).collect();
+    let new: Vec<_> = now.into_iter().filter(|problem| !problems.contains(problem)).collect();
+    problems.extend(new);
+    let provider = |Provider { name, state, why }| AgentProvider {
+        name: wire(name),
+        state: wire(state),
+        why: wire(why),
+    };
+    AgentStatus {
+        state: status.state.as_str().to_owned(),
+        pid: status.pid,
+        uid: status.uid,
+        restarts: status.restarts,
+        problems: problems.into_iter().map(wire).collect(),
+        engine: status.engine,
+        place: status.place,
+        turns_running,
+        approvals_pending,
+        providers: providers.into_iter().map(provider).collect(),
+    }
+}
+
+fn no_agent() -> AgentStatus {
+    AgentStatus { state: "off".to_owned(), ..AgentStatus::default() }
 }
 
 fn path(path: &Path) -> String {

@@ -9,7 +9,8 @@ use talon_plugin::{Events, PluginName, Registry, Settings, StateSockets};
 use super::ServeFailure;
 use super::signals::Signals;
 use crate::config::{Config, Engine, Secret, Surroundings};
-use crate::state::{self, HealthChecks, Keeper};
+use crate::service::HealthChecks;
+use crate::state::{self, Keeper};
 
 /// What the service is called: in the log, and among the uids that were handed out.
 const NAME: &str = "talon-state";

@@ -67,6 +67,7 @@ pub(super) async fn live(
                 if let Some(file) = &mut running.socket.file {
                     file.claim();
                 }
+                running.agent.claim();
             }
             () = &mut settled => {
                 let unclaimed = registry.discard_unclaimed();
@@ -97,7 +98,7 @@ pub(super) async fn live(
                     };
                     match outcome {
                         Outcome::Gone => return End::HandedOver,
-                        Outcome::Stays => if let Err(failure) = running.thaw() {
+                        Outcome::Stays => if let Err(failure) = running.thaw().await {
                             return End::Failed(failure);
                         },
                     }

@@ -14,6 +14,7 @@
 //! |---|---|
 //! | `machine` | what this machine can enforce |
 //! | `kept` | what keeps the plugins' state |
+//! | `agent` | the agent, and `agent.sock` |
 //! | `discover` | which plugins there are |
 //! | `peers`, `kin` | who asks on `host.sock` |
 //! | `reload` | another configuration, and newer plugins, while it runs |
@@ -27,6 +28,7 @@
 //! | `watched` | `admin.sock`, while we are the ones who serve |
 //! | `files` | changed files, followed |
 
+mod agent;
 mod descriptors;
 mod discover;
 mod failure;
@@ -62,6 +64,7 @@ use crate::config::{Config, Loaded};
 use crate::door::Door;
 use crate::host::{About, Closing, HostService, SOCKET_NAME, asked, bind_host};
 use crate::state::Keeper;
+use agent::AgentSide;
 pub(crate) use discover::find as find_plugins;
 pub use failure::ServeFailure;
 pub use handover::TakeoverError;
@@ -124,6 +127,7 @@ pub async fn serve(loaded: Loaded, beginning: Beginning) -> Result<(), ServeFail
         _ = signals.stop() => return Ok(()),
     };
     let keeper = kept::keeper(&config, &events);
+    let agent = agent::keeper(&config, &events);
     let (registry, kept) =
         match begin(&config, stage, &events, keeper.as_ref(), &mut arrival, &mut signals).await {
             Ok(begun) => begun,
@@ -152,6 +156,7 @@ pub async fn serve(loaded: Loaded, beginning: Beginning) -> Result<(), ServeFail
         events: events.clone(),
         peers: Arc::clone(&peers),
         keeper: keeper.clone(),
+        agent: agent.clone(),
         refused,
         largest_arguments: largest_arguments(&config, &registry),
         audit: audit.clone(),
@@ -165,6 +170,7 @@ pub async fn serve(loaded: Loaded, beginning: Beginning) -> Result<(), ServeFail
         not_enforced: not_enforced(&machine.report()),
         reloader: reloader.clone(),
         keeper: keeper.clone(),
+        agent: agent.clone(),
         usages: Usages::new(registry.clone()),
         tier: machine.tier.name(),
         audit: audit.clone(),
@@ -197,6 +203,7 @@ pub async fn serve(loaded: Loaded, beginning: Beginning) -> Result<(), ServeFail
         service,
         peers,
         socket,
+        agent: AgentSide::new(agent, arrival.agent_socket.take()),
         server: None,
         watched,
         audit,
@@ -206,7 +213,7 @@ pub async fn serve(loaded: Loaded, beginning: Beginning) -> Result<(), ServeFail
     let socket_path = config.runtime_dir.join(SOCKET_NAME);
     // From here on it is asked for until the plugins have settled.
     drop(more_time);
-    let end = match running.open() {
+    let end = match running.open().await {
         Ok(()) => life::live(&mut running, &mut signals, &mut asks, &manager, arrival, &socket_path).await,
         Err(error) if arrival.is_succession() => {
             arrival.failed(&error.to_string()).await;

@@ -8,6 +8,7 @@ use talon_plugin::{EventKind, Events, NewEvent, Plugin, Registry, Service};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::agent::AgentSide;
 use super::life::End;
 use super::notify::Manager;
 use super::signals::Signals;
@@ -16,7 +17,7 @@ use super::{ServeFailure, peers};
 use crate::audit::Audit;
 use crate::config::{Config, PeerPolicy};
 use crate::door::Door;
-use crate::host::{Closing, HostService, HostSocket, Operators, Pulse, ServeError, Server};
+use crate::host::{Alone, Closing, HostService, HostSocket, Operators, Pulse, ServeError, Server};
 use crate::state::Keeper;
 
 /// For how long a service manager is asked for more time at the end, at most; then the unit's own `TimeoutStopSec=` counts. The
@@ -35,6 +36,8 @@ pub(super) struct Running {
     /// Who may do what: exchanged when the configuration is.
     pub(super) peers: Arc<ArcSwap<PeerPolicy>>,
     pub(super) socket: HostSocket,
+    /// The agent, its clients among it.
+    pub(super) agent: AgentSide,
     /// `None` while nobody is let in.
     pub(super) server: Option<Server>,
     /// Health and metrics.
@@ -59,17 +62,22 @@ impl Running {
     }
 
     /// Lets clients in.
-    pub(super) fn open(&mut self) -> Result<(), ServeFailure> {
+    pub(super) async fn open(&mut self) -> Result<(), ServeFailure> {
         let config = self.config();
         self.closing = Closing::default();
+        let recognise = peers::recognise(Arc::clone(&self.peers), self.registry.clone());
+        let service = self.service.reopened(self.closing.clone());
+        let largest = largest_arguments(&config, &self.registry);
         let server = Server::start(
             &self.socket.listener,
-            peers::recognise(Arc::clone(&self.peers), self.registry.clone()),
-            self.service.reopened(self.closing.clone()),
+            Arc::clone(&recognise),
+            service.clone(),
             Operators::new(self.keeper.clone()).recorded(self.audit.clone()),
-            largest_arguments(&config, &self.registry),
+            largest,
         )?;
         self.watched.open(&config, &self.registry)?;
+        let serve = move |stream, peer| Alone::serve(stream, peer, service.clone(), largest);
+        self.agent.open(&config, &self.registry, recognise, serve).await;
         self.pulse.send_replace(Some(server.pulse()));
         self.server = Some(server);
         Ok(())
@@ -156,8 +164,9 @@ impl Running {
         }
         self.closing.end();
         self.pulse.send_replace(None);
-        // The file goes before the last connections do, so that no client finds it and gets no answer.
+        // The files go before the last connections do, so that no client finds one and gets no answer.
         drop(self.socket.file);
+        drop(self.agent);
         // Last of all but the calls' own way: whoever watches sees it drain.
         self.watched.close().await;
         if let Some(server) = self.server.take() {
@@ -167,17 +176,21 @@ impl Running {
         tracing::info!("stopped");
     }
 
-    async fn wind_down(&self, grace: Duration) {
+    async fn wind_down(&mut self, grace: Duration) {
         self.events.emit(NewEvent::new(EventKind::Supervisor, "draining"));
         let began = Instant::now();
-        let left = self.door.drain(grace).await;
-        if left > 0 {
-            tracing::warn!(
-                calls = left,
-                "calls are still in flight after the grace period; they are cut off"
-            );
-        }
-        self.registry.shutdown(grace.saturating_sub(began.elapsed())).await;
+        let plugins = async {
+            let left = self.door.drain(grace).await;
+            if left > 0 {
+                tracing::warn!(
+                    calls = left,
+                    "calls are still in flight after the grace period; they are cut off"
+                );
+            }
+            self.registry.shutdown(grace.saturating_sub(began.elapsed())).await;
+        };
+        // From the first moment on: what the agent has begun is most of what is waited for.
+        tokio::join!(plugins, self.agent.close(grace));
     }
 }
 

@@ -9,10 +9,9 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `keeper` | what `talon-state` should have, held against what it was given: across its restarts |
-//! | `status` | how it is |
-//! | `session` | one process of it, from its start to its end |
-//! | `health` | whether it still answers |
+//! | `keeper` | our hold on it, as everybody else has it |
+//! | `kept` | what it should have, held against what a process of it was given, and what it says |
+//! | `health` | how it is asked whether it still answers |
 //! | `opening` | what it is told to open |
 //! | `program`, `service` | where its program is, and how it is run |
 //! | `founding` | what could be imported |
@@ -20,16 +19,14 @@
 mod founding;
 mod health;
 mod keeper;
+mod kept;
 mod opening;
 mod program;
 mod service;
-mod session;
-mod status;
 
 pub use founding::{IMPORTED_FILE, to_import};
-pub use health::{HealthChecks, watch};
-pub use keeper::Keeper;
+pub use health::watch;
+pub use keeper::{Keeper, NotOpened};
 pub use opening::{AGENT_DIR, AGENT_FILE, STATE_DIR, STATE_FILE, agents, plugins};
 pub use program::{NoProgram, find as find_program};
 pub use service::service;
-pub use status::{KeeperState, KeeperStatus, NotOpened};

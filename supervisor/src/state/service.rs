@@ -1,6 +1,6 @@
 //! How `talon-state` is run: jailed like a plugin, with its home and nothing else of ours.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use talon_jail::{Limits, Mode};
@@ -9,6 +9,8 @@ use talon_plugin::entry::NetworkAccess;
 use talon_plugin::service::{Home, ServiceSpec};
 use talon_plugin::spec::SandboxSettings;
 
+use crate::service::of_server;
+
 /// The wait before it is started again: short, since plugins wait meanwhile; doubled with each death soon after.
 const BACKOFF_INITIAL: Duration = Duration::from_millis(100);
 /// The longest such wait. A database that cannot be opened does not get better by more attempts, and an operator who
@@ -16,8 +18,6 @@ const BACKOFF_INITIAL: Duration = Duration::from_millis(100);
 const BACKOFF_MAX: Duration = Duration::from_secs(10);
 /// How long it may take to finish what it has begun: it gives itself 5 s for that.
 const GRACE: Duration = Duration::from_secs(8);
-/// Where servers on this machine have their sockets.
-const SERVER_SOCKETS: [&str; 2] = ["/run/postgresql", "/var/run/postgresql"];
 
 /// Under `name`, in `home`; with a server, which is on the network.
 #[must_use]
@@ -51,26 +51,4 @@ pub fn service(
 /// itself, far below this memory. Its database may become as large as the disk, or as `state.max_bytes` says.
 fn limits() -> Limits {
     Limits { nofile: 65_536, memory_bytes: 4 << 30, fsize_bytes: u64::MAX, ..Limits::default() }
-}
-
-/// What has to be seen of a server on this machine, and of the certificates of one elsewhere.
-fn of_server(url: &str) -> Vec<PathBuf> {
-    let sockets = SERVER_SOCKETS.iter().map(PathBuf::from).filter(|path| path.is_dir());
-    // Addresses are read by the service; here it only matters which file one names.
-    let named = url.split(['?', '&', ' ']).find_map(|part| part.strip_prefix("sslrootcert="));
-    let certificates = named.map(Path::new).filter(|path| path.is_absolute());
-    sockets.chain(certificates.map(Path::to_owned)).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_certificates_that_an_address_names_are_shown() {
-        let file = PathBuf::from("/etc/talon/ca.pem");
-        let url = "postgresql://talon@db/talon?sslmode=verify-full&sslrootcert=/etc/talon/ca.pem";
-        assert!(of_server(url).contains(&file));
-        assert!(!of_server("postgresql://db/talon?sslrootcert=system").contains(&PathBuf::from("system")));
-    }
 }

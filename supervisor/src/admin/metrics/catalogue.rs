@@ -173,6 +173,8 @@ pub const ALL: &[Metric] = &[
     gauge("talon_process_max_fds", &[], "Descriptors that the supervisor may have open"),
     gauge("talon_state_service_up", &[], "1 while talon-state answers; absent if no state is kept"),
     counter("talon_state_service_restarts_total", &[], "How often talon-state was started again"),
+    gauge("talon_agent_up", &[], "1 while talon-agent serves; absent if there is no agent"),
+    counter("talon_agent_restarts_total", &[], "How often talon-agent was started again"),
     gauge(
         "talon_config_loaded_timestamp_seconds",
         &[],

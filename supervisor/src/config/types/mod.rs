@@ -27,6 +27,8 @@ pub use self::state::{Engine, OwnQuota, Quota, State};
 pub use self::tools::{ConfiguredPlugin, Credential, Grants, Lifecycle, Override, Tools};
 pub use self::traces::Traces;
 
+use talon_agent_settings::{AgentKeys, ModelKeys, OrchestratorKeys};
+
 use super::surroundings::Places;
 
 /// Everything a supervisor can be told.
@@ -70,6 +72,13 @@ pub struct Config {
     pub traces: Traces,
     /// Changes while it runs.
     pub reload: Reload,
+    /// The agent, which lets a model use the plugins' actions: a process of its own, with a uid of its own, that has the network and no
+    /// privileges. It reaches plugins only through the host, as everybody else.
+    pub agent: AgentKeys,
+    /// Whom the agent asks.
+    pub models: ModelKeys,
+    /// What a model is told beforehand.
+    pub orchestrator: OrchestratorKeys,
 }
 
 /// The kinds of plugin.
@@ -95,6 +104,9 @@ impl Config {
             audit: Audit::default(),
             traces: Traces::default(),
             reload: Reload::default(),
+            agent: AgentKeys::default(),
+            models: ModelKeys::default(),
+            orchestrator: OrchestratorKeys::default(),
         }
     }
 }

@@ -14,9 +14,10 @@ use tonic::transport::Endpoint;
 use super::document::{Received, UnpackError};
 use super::meeting::{self, MeetError};
 use super::wire::{Kind, Line, LineError};
+use crate::agent;
 use crate::config::Config;
 use crate::door::Door;
-use crate::host::{HostSocket, SOCKET_NAME, SocketFile};
+use crate::host::{FileIdentity, HostSocket, SOCKET_NAME, SocketFile};
 use crate::serve::inherited::Sockets;
 use crate::serve::notify::Manager;
 use talon_listen::ShortPath;
@@ -48,6 +49,7 @@ pub enum TakeoverError {
 #[derive(Debug, Default)]
 pub(in crate::serve) struct Arrival {
     pub(in crate::serve) socket: Option<HostSocket>,
+    pub(in crate::serve) agent_socket: Option<HostSocket>,
     processes: Option<Inherited>,
     quarantined: Vec<(String, u32)>,
     way: Way,
@@ -163,11 +165,17 @@ impl Arrival {
     }
 
     fn take(&mut self, received: Received, runtime_dir: &Path) {
-        let Received { pid, talon, host, file, quarantined, processes } = received;
+        let Received { pid, talon, host, file, agent, quarantined, processes } = received;
         tracing::info!(pid, version = %talon_sanitize::Raw::from(talon.as_str()).line(), "an earlier supervisor handed over");
         // A file that cannot be found is removed by whoever finds it dead.
-        let file = file.and_then(|identity| SocketFile::adopt(runtime_dir, identity).ok());
-        self.socket = Some(HostSocket { listener: host, file });
+        let adopt = |name, file: Option<FileIdentity>| {
+            file.and_then(|identity| SocketFile::adopt(runtime_dir, name, identity).ok())
+        };
+        self.socket = Some(HostSocket { listener: host, file: adopt(SOCKET_NAME, file) });
+        self.agent_socket = agent.map(|(listener, file)| {
+            let file = adopt(agent::SOCKET_NAME, file);
+            HostSocket { listener, file }
+        });
         self.quarantined = quarantined;
         self.processes = Some(processes);
     }

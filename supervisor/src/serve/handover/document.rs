@@ -21,16 +21,19 @@ pub(super) struct Document {
     pid: u32,
     /// The version of its program, for the log.
     talon: String,
-    host: Host,
+    host: Socket,
+    /// `agent.sock`, if there is an agent.
+    #[serde(default)]
+    agent: Option<Socket>,
     /// Plugins that are set apart, and for how much neutralised syntax.
     #[serde(default)]
     quarantined: Vec<(String, u32)>,
     processes: Handed,
 }
 
-/// `host.sock`.
+/// `host.sock`, say.
 #[derive(Debug, Serialize, Deserialize)]
-struct Host {
+struct Socket {
     listener: Ticket,
     /// The file, if the supervisor made it.
     file: Option<FileIdentity>,
@@ -40,6 +43,7 @@ struct Host {
 pub(super) struct Contents {
     pub(super) host: OwnedFd,
     pub(super) file: Option<FileIdentity>,
+    pub(super) agent: Option<(OwnedFd, Option<FileIdentity>)>,
     pub(super) quarantined: Vec<(PluginName, u32)>,
     pub(super) processes: Handed,
 }
@@ -53,6 +57,7 @@ pub(super) struct Received {
     pub(super) talon: String,
     pub(super) host: UnixListener,
     pub(super) file: Option<FileIdentity>,
+    pub(super) agent: Option<(UnixListener, Option<FileIdentity>)>,
     pub(super) quarantined: Vec<(String, u32)>,
     pub(super) processes: Inherited,
 }
@@ -64,6 +69,8 @@ pub(super) enum PackError {
     Processes(#[from] HandOverError),
     #[error("host.sock cannot be duplicated: {0}")]
     Host(#[source] std::io::Error),
+    #[error("agent.sock cannot be duplicated: {0}")]
+    Agent(#[source] std::io::Error),
     #[error("what is handed over cannot be written down: {0}")]
     Write(#[from] serde_json::Error),
     #[error(transparent)]
@@ -83,6 +90,8 @@ pub(super) enum UnpackError {
     NotThere(#[from] NotThere),
     #[error("host.sock cannot be used: {0}")]
     Host(#[source] std::io::Error),
+    #[error("agent.sock cannot be used: {0}")]
+    Agent(#[source] std::io::Error),
 }
 
 /// The version alone, read first: what follows may be anything.
@@ -94,13 +103,15 @@ struct Versioned {
 impl Contents {
     /// In one descriptor, with what is in the packer already.
     pub(super) fn seal(self, mut packer: Packer) -> Result<OwnedFd, PackError> {
-        let host = Host { listener: packer.add(self.host), file: self.file };
+        let host = Socket { listener: packer.add(self.host), file: self.file };
+        let agent = self.agent.map(|(listener, file)| Socket { listener: packer.add(listener), file });
         let quarantined = self.quarantined.into_iter().map(|(name, count)| (name.to_string(), count));
         let document = Document {
             version: VERSION,
             pid: std::process::id(),
             talon: env!("CARGO_PKG_VERSION").to_owned(),
             host,
+            agent,
             quarantined: quarantined.collect(),
             processes: self.processes,
         };
@@ -116,10 +127,19 @@ impl Received {
         if version != VERSION {
             return Err(UnpackError::Version(version));
         }
-        let Document { pid, talon, host, quarantined, processes, .. } = serde_json::from_slice(&document)?;
+        let Document { pid, talon, host, agent, quarantined, processes, .. } =
+            serde_json::from_slice(&document)?;
         let listener = UnixListener::from(unpacker.take(host.listener)?);
         listener.set_nonblocking(true).map_err(UnpackError::Host)?;
+        let agent = match agent {
+            Some(Socket { listener, file }) => {
+                let listener = UnixListener::from(unpacker.take(listener)?);
+                listener.set_nonblocking(true).map_err(UnpackError::Agent)?;
+                Some((listener, file))
+            }
+            None => None,
+        };
         let processes = Inherited { handed: processes, unpacker };
-        Ok(Self { pid, talon, host: listener, file: host.file, quarantined, processes })
+        Ok(Self { pid, talon, host: listener, file: host.file, agent, quarantined, processes })
     }
 }

@@ -1,5 +1,6 @@
 //! Standing still so that another one may take over, and going on if none does.
 
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use talon_plugin::{EventKind, NewEvent};
 use tokio::time::Instant;
 
 use super::document::{Contents, PackError};
+use crate::host::{FileIdentity, HostSocket, SocketFile};
 use crate::serve::running::Running;
 use crate::serve::{ServeFailure, kept};
 
@@ -19,9 +21,15 @@ impl Running {
         self.events.emit(NewEvent::new(EventKind::Supervisor, "handing over"));
         self.pulse.send_replace(None);
         self.closing.hand_over();
-        if let Some(server) = self.server.take()
-            && !server.close(grace).await
-        {
+        // Together, since the agent's calls are among those that may finish.
+        let served = async {
+            match self.server.take() {
+                Some(server) => server.close(grace).await,
+                None => true,
+            }
+        };
+        let (all_answered, ()) = tokio::join!(served, self.agent.close(grace));
+        if !all_answered {
             tracing::warn!("not all requests were answered within the grace period; they are cut off");
         }
         let left = self.door.drain(grace.saturating_sub(began.elapsed())).await;
@@ -44,7 +52,8 @@ impl Running {
         let processes = self.registry.hand_over(&mut packer).await?;
         let contents = Contents {
             host: self.socket.listener.as_fd().try_clone_to_owned().map_err(PackError::Host)?,
-            file: self.socket.file.as_ref().map(crate::host::SocketFile::identity),
+            file: self.socket.file.as_ref().map(SocketFile::identity),
+            agent: self.agent.socket().map(duplicate).transpose().map_err(PackError::Agent)?,
             quarantined: self.door.quarantined(),
             processes,
         };
@@ -52,7 +61,7 @@ impl Running {
     }
 
     /// Goes on as before, if it stood still.
-    pub(in crate::serve) fn thaw(&mut self) -> Result<(), ServeFailure> {
+    pub(in crate::serve) async fn thaw(&mut self) -> Result<(), ServeFailure> {
         if self.server.is_some() {
             return Ok(());
         }
@@ -64,7 +73,7 @@ impl Running {
             self.kept = Some(kept::run(&config, uids, &self.registry, keeper)?);
         }
         self.door.resume();
-        self.open()?;
+        self.open().await?;
         self.events.emit(NewEvent::new(EventKind::Supervisor, "nobody took over; serving again"));
         Ok(())
     }
@@ -75,5 +84,11 @@ impl Running {
         if let Some(file) = self.socket.file {
             file.keep();
         }
+        self.agent.keep();
     }
+}
+
+fn duplicate(socket: &HostSocket) -> io::Result<(OwnedFd, Option<FileIdentity>)> {
+    let listener = socket.listener.as_fd().try_clone_to_owned()?;
+    Ok((listener, socket.file.as_ref().map(SocketFile::identity)))
 }

@@ -38,6 +38,7 @@ use crate::audit::Audit;
 use crate::config::{self, Config, ConfigErrors, LoadOptions, Loaded, PeerPolicy};
 use crate::door::Door;
 use crate::state::Keeper;
+use crate::{agent, host};
 
 /// The longest text in which a refused configuration is kept for `talon status`, in bytes: some ten problems, each with its place.
 const MAX_PROBLEM_BYTES: usize = 4 << 10;
@@ -58,6 +59,8 @@ pub(super) struct Parts {
     pub(super) events: Events,
     pub(super) peers: Arc<ArcSwap<PeerPolicy>>,
     pub(super) keeper: Option<Keeper>,
+    /// Told of its part.
+    pub(super) agent: Option<agent::Keeper>,
     /// What was refused at the start.
     pub(super) refused: Vec<Refused>,
     /// The largest arguments that `host.sock` takes, which is fixed when it begins to serve.
@@ -295,13 +298,20 @@ impl Reloader {
     }
 
     /// What may fail without anything else being the worse for it. Gives what is to be said of that.
-    async fn beside_plugins(&self, running: &Config, wanted: &Config) -> Vec<String> {
+    async fn beside_plugins(&self, running: &Config, wanted: &Arc<Config>) -> Vec<String> {
         let mut warnings = Vec::new();
         if running.host.group != wanted.host.group {
             let (dir, gid) = (wanted.runtime_dir.clone(), wanted.host_gid());
-            if let Err(error) = blocking(move || crate::host::regroup(&dir, gid)).await {
-                warnings.push(format!("host.group: {error}"));
+            let agent = self.parts().agent.is_some().then_some(agent::SOCKET_NAME);
+            for name in [host::SOCKET_NAME].into_iter().chain(agent) {
+                let dir = dir.clone();
+                if let Err(error) = blocking(move || host::regroup(&dir, name, gid)).await {
+                    warnings.push(format!("host.group: {error}"));
+                }
             }
+        }
+        if let Some(agent) = &self.parts().agent {
+            warnings.extend(agent::hand_over(wanted, agent).await);
         }
         let needed = super::largest_arguments(wanted, &self.parts().registry);
         if needed > self.parts().largest_arguments {

@@ -1,8 +1,8 @@
-//! How the service is, as its keeper knows.
+//! How a service is, as its keeper knows.
 
 use talon_sanitize::{Raw, Sanitized};
 
-/// How the service is.
+/// How a service is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeeperStatus {
     /// What it does.
@@ -13,6 +13,8 @@ pub struct KeeperStatus {
     pub place: String,
     /// Why it does not serve; `None` if it does.
     pub problem: Option<Sanitized>,
+    /// What is wrong while it serves all the same, each with what to do.
+    pub complaints: Vec<Sanitized>,
     /// Its process; 0 if there is none.
     pub pid: u32,
     /// The uid of that.
@@ -20,10 +22,10 @@ pub struct KeeperStatus {
     /// How often it was started again.
     pub restarts: u64,
     /// Whether it refused to open its database, and whether that may pass.
-    pub(super) refused: Option<Passing>,
+    pub(crate) refused: Option<Passing>,
 }
 
-/// What the service does.
+/// What a service does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum KeeperState {
     /// It opens its database.
@@ -35,6 +37,8 @@ pub enum KeeperState {
     Unavailable,
     /// It ended, and will be started again.
     Backoff,
+    /// It cannot be started before somebody changes something.
+    Failed,
 }
 
 impl KeeperState {
@@ -46,28 +50,37 @@ impl KeeperState {
             Self::Serving => "serving",
             Self::Unavailable => "unavailable",
             Self::Backoff => "backoff",
+            Self::Failed => "failed",
         }
     }
 }
 
 /// Whether trying again may help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Passing {
+pub(crate) enum Passing {
     Maybe,
     No,
 }
 
-/// Why the service does not serve at the first start. The text ends with what to do next.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("state cannot be kept: {why}")]
-pub struct NotOpened {
-    pub(super) why: String,
-    /// Whether somebody else held the database, so that it may go away by itself.
-    pub may_pass: bool,
+impl KeeperStatus {
+    /// It has opened its database: this one.
+    pub(crate) fn opened(&mut self, engine: &str, place: &str) {
+        self.engine = said(engine).into_string();
+        self.place = said(place).into_string();
+        self.refused = None;
+    }
+
+    /// It refused to open its database. Gives why, for the log.
+    pub(crate) fn refused(&mut self, why: &str, may_pass: bool) -> Sanitized {
+        let problem = said(why);
+        self.refused = Some(if may_pass { Passing::Maybe } else { Passing::No });
+        self.problem = Some(problem.clone());
+        problem
+    }
 }
 
 /// A text of the service's own on its way to people.
-pub(super) fn said(text: &str) -> Sanitized {
+pub(crate) fn said(text: &str) -> Sanitized {
     /// The longest that is shown: a sentence with a path or two.
     const MAX_SHOWN_BYTES: usize = 2 << 10;
     Raw::from(text).line_within(MAX_SHOWN_BYTES)

@@ -1,0 +1,40 @@
+//! What the agent is told of the configuration: its sections, and the variables and files that they name.
+
+use std::sync::{Arc, LazyLock};
+
+use talon_agent_settings::{Handed, Settings, read_file};
+
+use super::bounded::Bounded;
+use super::keeper::Keeper;
+use crate::config::Config;
+
+static FILES: LazyLock<Bounded> = LazyLock::new(Bounded::new);
+
+/// Gathers what a configuration says to the agent and has it told. Gives what is wrong with that, each with what to do: the agent
+/// runs all the same, without what could not be had.
+pub(crate) async fn hand_over(config: &Arc<Config>, keeper: &Keeper) -> Vec<String> {
+    let config = Arc::clone(config);
+    // It reads files, of which the larger ones take their time, and those on a server that is gone never end.
+    let (bytes, mut problems) = match FILES.run(move || gather(&config)).await {
+        Ok(gathered) => gathered,
+        Err(error) => {
+            return vec![format!(
+                "the files that models.providers name cannot be read ({error}), and the agent keeps the settings that it has: see whether their file system answers, then `talon reload`"
+            )];
+        }
+    };
+    match bytes {
+        Ok(bytes) => keeper.configure(bytes),
+        Err(problem) => problems.push(problem),
+    }
+    problems
+}
+
+/// Blocking.
+fn gather(config: &Config) -> (Result<Vec<u8>, String>, Vec<String>) {
+    let Config { agent, models, orchestrator, .. } = config;
+    let settings =
+        Settings { agent: agent.clone(), models: models.clone(), orchestrator: orchestrator.clone() };
+    let (handed, problems) = Handed::gather(&settings, &|name| std::env::var(name).ok(), &read_file);
+    (handed.to_bytes().map_err(|error| error.to_string()), problems)
+}

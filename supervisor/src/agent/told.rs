@@ -1,0 +1,331 @@
+//! What a process of `talon-agent` is given, and what it says.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use talon_control::{ControlError, memory};
+use talon_listen::Throttle;
+use talon_proto::agent::{
+    AttachClient, Configure, FromAgent, GetStatusResponse, HostConnection, NeedHost, ProviderState, Ready,
+    Refused, ToAgent, from_agent, to_agent,
+};
+use talon_proto::state::Open;
+use talon_sanitize::Sanitized;
+use tokio::sync::oneshot;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::clients::MAX_CLIENTS;
+use super::doorway::Door;
+use crate::service::{Held, KeeperState, KeeperStatus, Kind, Line, Waiting, said};
+
+/// Connections that may wait to be handed over: every client at once, and some of our own.
+const MAX_WAITING: usize = MAX_CLIENTS + 8;
+/// Complaints that are kept: each is about a provider, a file or a model. Of more than these, the first are enough to begin with.
+const MAX_COMPLAINTS: usize = 32;
+
+/// Providers that are kept: a configuration has a few.
+const MAX_PROVIDERS: usize = 32;
+/// When it is given again what could not be: a shortage of descriptors passes as connections end.
+const AGAIN: Duration = Duration::from_secs(1);
+
+static SHORT: Throttle = Throttle::new();
+
+/// `talon-agent`.
+pub(super) struct Agent {
+    open: Open,
+    settings: Mutex<Settings>,
+    clients: Waiting<Client>,
+    pub(super) door: Door,
+    /// What the present process said last when it was asked how it is.
+    told: Mutex<Option<Told>>,
+}
+
+/// How it is, as it says itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Told {
+    pub(crate) turns_running: u32,
+    pub(crate) approvals_pending: u32,
+    pub(crate) providers: Vec<Provider>,
+    /// What is wrong, each with what to do.
+    pub(crate) problems: Vec<Sanitized>,
+}
+
+/// A provider of models, as it sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Provider {
+    pub(crate) name: Sanitized,
+    pub(crate) state: Sanitized,
+    pub(crate) why: Sanitized,
+}
+
+impl Told {
+    fn of(status: &GetStatusResponse) -> Self {
+        let provider = |one: &ProviderState| Provider {
+            name: said(&one.name),
+            state: said(&one.state),
+            why: said(&one.why),
+        };
+        Self {
+            turns_running: status.turns_running,
+            approvals_pending: status.approvals_pending,
+            providers: status.providers.iter().take(MAX_PROVIDERS).map(provider).collect(),
+            problems: status.problems.iter().take(MAX_COMPLAINTS).map(|problem| said(problem)).collect(),
+        }
+    }
+}
+
+/// What it is to be told of the configuration.
+#[derive(Clone, Default)]
+struct Settings {
+    /// How often they were set. While they never were, it is not told anything.
+    version: u64,
+    bytes: Arc<Vec<u8>>,
+}
+
+/// A connection of a client's, and who that is.
+pub(super) struct Client {
+    pub(super) about: AttachClient,
+    pub(super) connection: OwnedFd,
+    /// Told when it was handed over, for one that waits for that also while the agent is started again. Once nobody listens any
+    /// more, it does not wait.
+    pub(super) taken: Option<oneshot::Sender<()>>,
+}
+
+impl Client {
+    fn waits(&self) -> bool {
+        self.taken.as_ref().is_some_and(|taken| !taken.is_closed())
+    }
+}
+
+/// What its present process has.
+#[derive(Default)]
+pub(super) struct Given {
+    /// The version of the settings that it was told.
+    settings: u64,
+    /// It said that it is ready, so that it may be given clients.
+    ready: bool,
+    /// It asked for a connection to the host, and was not given one. Of several questions the last counts: it has one connection.
+    needs_host: Option<u64>,
+    /// It is to be given again what could not be.
+    again: Option<AbortOnDropHandle<()>>,
+}
+
+impl Agent {
+    pub(super) fn new(open: Open) -> Self {
+        Self {
+            open,
+            settings: Mutex::default(),
+            clients: Waiting::new(MAX_WAITING),
+            door: Door::default(),
+            told: Mutex::default(),
+        }
+    }
+
+    /// How it is, as it said itself; `None` while it did not.
+    pub(super) fn told(&self) -> Option<Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// It said how it is.
+    pub(super) fn tells(&self, status: &GetStatusResponse) {
+        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = Some(Told::of(status));
+    }
+
+    /// From now on it is told this.
+    pub(super) fn set(&self, bytes: Vec<u8>) {
+        let mut settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
+        // A reload that changed nothing of it is none for the agent.
+        if settings.version == 0 || *settings.bytes != bytes {
+            *settings = Settings { version: settings.version + 1, bytes: Arc::new(bytes) };
+        }
+    }
+
+    /// Has a connection handed over; gives it back if too many wait.
+    pub(super) fn attach(&self, client: Client) -> Result<(), Client> {
+        self.clients.retain(|client| client.taken.is_none() || client.waits());
+        self.clients.push(client)
+    }
+
+    /// Tells it of the configuration, if it was told another, or none.
+    ///
+    /// An error of ours, such as too many open files, is not the agent's end: it is given it later.
+    async fn configure(&self, line: &Line<Self>, given: &mut Given) -> Result<io::Result<()>, ControlError> {
+        let settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if settings.version == given.settings {
+            return Ok(Ok(()));
+        }
+        // A file for each time: its reader's place in it is its own.
+        let file = match memory::seal("talon-agent-settings", &settings.bytes) {
+            Ok(file) => file,
+            Err(error) => return Ok(Err(error)),
+        };
+        let settings_bytes = u64::try_from(settings.bytes.len()).unwrap_or(u64::MAX);
+        let configure = Configure { open: Some(self.open.clone()), settings_bytes };
+        line.send(&message(to_agent::What::Configure(configure)), Some(file.as_fd())).await?;
+        given.settings = settings.version;
+        Ok(Ok(()))
+    }
+
+    /// Gives it a way to the plugins, if it asked for one. Errors of ours as for [`Self::configure`].
+    async fn lead(
+        &self,
+        status: &KeeperStatus,
+        line: &Line<Self>,
+        given: &mut Given,
+    ) -> Result<io::Result<()>, ControlError> {
+        let Some(id) = given.needs_host else { return Ok(Ok(())) };
+        let theirs = match self.door.connect(status.uid, status.pid) {
+            Ok(Some(theirs)) => theirs,
+            // Whoever opens the door says so.
+            Ok(None) => return Ok(Ok(())),
+            Err(error) => return Ok(Err(error)),
+        };
+        let connection = message(to_agent::What::HostConnection(HostConnection { id }));
+        line.send(&connection, Some(theirs.as_fd())).await?;
+        given.needs_host = None;
+        Ok(Ok(()))
+    }
+}
+
+impl Kind for Agent {
+    const CALLED: &'static str = "agent";
+    type To = ToAgent;
+    type From = FromAgent;
+    type Given = Given;
+
+    async fn give(held: &Held<Self>, line: &Line<Self>, given: &mut Given) -> Result<(), ControlError> {
+        let agent = held.kind();
+        let told = agent.configure(line, given).await?;
+        let led = agent.lead(&held.status(), line, given).await?;
+        if let Err(error) = told.and(led) {
+            if let Some(unsaid) = SHORT.word() {
+                tracing::warn!(%error, unsaid, "the agent waits for what it should have; see the open files limit (LimitNOFILE=)");
+            }
+            let held = held.clone();
+            // In place of an earlier one: there is one at a time.
+            given.again = Some(AbortOnDropHandle::new(tokio::spawn(async move {
+                tokio::time::sleep(AGAIN).await;
+                held.changed();
+            })));
+        }
+        if !given.ready {
+            return Ok(());
+        }
+        while let Some(client) = agent.clients.pop() {
+            let attach = message(to_agent::What::AttachClient(client.about.clone()));
+            if let Err(error) = line.send(&attach, Some(client.connection.as_fd())).await {
+                // It is gone, and did not get it: the next one does.
+                agent.clients.put_back(client);
+                return Err(error);
+            }
+            if let Some(taken) = client.taken {
+                // An error says that it was not waited for any more.
+                let _ = taken.send(());
+            }
+        }
+        Ok(())
+    }
+
+    fn hear(held: &Held<Self>, given: &mut Given, message: FromAgent) {
+        match message.what {
+            Some(from_agent::What::Ready(Ready { engine, place, problems })) => {
+                if !given.ready {
+                    tracing::info!(engine = %said(&engine), place = %said(&place), "the agent is ready");
+                }
+                let complaints: Vec<_> =
+                    problems.iter().take(MAX_COMPLAINTS).map(|problem| said(problem)).collect();
+                for problem in &complaints {
+                    tracing::warn!(%problem, "the agent complains");
+                }
+                held.note(|status| {
+                    status.opened(&engine, &place);
+                    status.state = KeeperState::Serving;
+                    status.problem = None;
+                    status.complaints = complaints;
+                });
+                given.ready = true;
+            }
+            Some(from_agent::What::Refused(Refused { message, retryable })) => held.note(|status| {
+                let problem = status.refused(&message, retryable);
+                tracing::error!(%problem, "the agent cannot begin");
+            }),
+            Some(from_agent::What::NeedHost(NeedHost { id })) => given.needs_host = Some(id),
+            // A newer agent may say more than this supervisor knows.
+            None => {}
+        }
+    }
+
+    fn ended(&self) {
+        // Ours are closed, so that whoever asked learns that now. Clients wait for the next process.
+        self.clients.retain(Client::waits);
+        self.door.cut();
+        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+fn message(what: to_agent::What) -> ToAgent {
+    ToAgent { what: Some(what) }
+}
+
+#[cfg(test)]
+mod tests {
+    use talon_plugin::Events;
+
+    use super::super::doorway::Doorway;
+    use super::*;
+
+    fn held() -> Held<Agent> {
+        Held::new(Agent::new(Open::default()), Events::new())
+    }
+
+    #[tokio::test]
+    async fn a_shortage_of_descriptors_is_not_the_agents_end() {
+        let held = held();
+        let short = |_, _| Err(io::Error::from(rustix::io::Errno::MFILE));
+        held.kind().door.open(Doorway { serve: Arc::new(short), gid: 0 });
+        held.kind().set(b"settings".to_vec());
+        let (ours, theirs) = talon_control::pair().unwrap();
+        let line = Line::<Agent>::new(ours).unwrap();
+        let mut given = Given { needs_host: Some(7), ..Given::default() };
+        Agent::give(&held, &line, &mut given).await.unwrap();
+        assert_eq!((given.settings, given.needs_host), (1, Some(7)));
+        assert!(given.again.is_some(), "it is tried again");
+        drop(theirs);
+        held.kind().set(b"others".to_vec());
+        Agent::give(&held, &line, &mut given).await.expect_err("the control socket is gone");
+    }
+
+    #[test]
+    fn what_it_says_of_itself_is_bounded_and_goes_with_its_process() {
+        let agent = Agent::new(Open::default());
+        assert_eq!(agent.told(), None);
+        let provider = ProviderState { name: "a\u{1b}[2J".into(), ..ProviderState::default() };
+        agent.tells(&GetStatusResponse {
+            turns_running: 2,
+            approvals_pending: 1,
+            providers: vec![provider; 100],
+            problems: vec!["x".repeat(10_000); 100],
+            ..GetStatusResponse::default()
+        });
+        let told = agent.told().unwrap();
+        assert_eq!((told.turns_running, told.approvals_pending), (2, 1));
+        assert_eq!((told.providers.len(), told.problems.len()), (MAX_PROVIDERS, MAX_COMPLAINTS));
+        assert_eq!(told.providers[0].name.as_str(), "a␛[2J");
+        assert!(told.problems[0].as_str().len() < 4096);
+        agent.ended();
+        assert_eq!(agent.told(), None);
+    }
+
+    #[test]
+    fn the_same_settings_are_no_news() {
+        let held = held();
+        let version = || held.kind().settings.lock().unwrap().version;
+        let versions = ["", "", "a", "a", "b"].map(|settings| {
+            held.kind().set(settings.into());
+            version()
+        });
+        assert_eq!(versions, [1, 1, 2, 2, 3]);
+    }
+}

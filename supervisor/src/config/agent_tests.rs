@@ -1,0 +1,285 @@
+//! `agent`, `models` and `orchestrator` as parts of the configuration.
+
+use talon_agent_settings::{Ask, KeySource, Kind, TimeSpan};
+
+use super::tests::Scene;
+use super::*;
+
+/// The example that people copy.
+const EXAMPLE_WITH_AGENT: &str = include_str!("../../../deploy/talon.agent.example.yaml");
+
+#[test]
+fn everything_is_read_and_paths_start_at_the_file() {
+    let scene = Scene::file(
+        "agent:
+  enabled: true
+  trusted_plugins: [hello]
+  turn: { iterations: 3, cost: 0.25, wall_time: 2m }
+  confirm: { default: always, rules: [{ tool: 'files.*', ask: never }], patterns: ['(?i)drop\\s+table'] }
+  allow: { senders: { alice: ['files.*'] }, subagents: { Poet: ['files.read'] } }
+  subagents:
+    cost: null
+    agents:
+      Poet: { description: Writes poems., prompt: Write one., model: small, schema: { type: object, properties: { n: { minimum: 1.5 } } } }
+models:
+  default: small
+  thinking: low
+  providers:
+    local: { kind: ollama, timeouts: { total: 1h } }
+    theirs:
+      kind: openai
+      base_url: https://api.example.org/v1
+      api_keys: [{ env: KEY }, { file: keys/theirs }]
+      ca_file: ca.pem
+      headers: { x-team: hunter2 }
+      proxy: direct
+  catalog:
+    local/qwen3:8b: { alias: small, tier: cheap, context_window: 32768, tools: true, free: true }
+    theirs/big: { tier: premium, context_window: 200000, cost: { input: 3, cached_input: '0.30', output: 15.125 } }
+  budget: { per_day: 5 }
+orchestrator:
+  rules: [Answer shortly.]
+",
+    );
+    let Loaded { config, warnings, .. } = scene.load();
+    assert!(warnings.is_empty(), "{warnings:?}");
+    assert!(config.agent.enabled);
+    assert_eq!((config.agent.turn.iterations, config.agent.turn.calls_at_once), (3, 10));
+    assert_eq!(config.agent.turn.cost, "0.25".parse().ok());
+    assert_eq!(config.agent.turn.wall_time, TimeSpan::from_secs(120));
+    assert_eq!(config.agent.confirm.default, Ask::Always);
+    assert_eq!(config.agent.subagents.cost, None);
+    assert_eq!(config.agent.subagents.agents["Poet"].schema["properties"]["n"]["minimum"], 1.5);
+    let theirs = &config.models.providers.0["theirs"];
+    let here = &scene.options.surroundings.cwd;
+    assert_eq!(theirs.kind, Kind::Openai);
+    assert_eq!(
+        theirs.api_keys,
+        [KeySource::Env("KEY".to_owned()), KeySource::File(here.join("keys/theirs"))]
+    );
+    assert_eq!(theirs.ca_file, Some(here.join("ca.pem")));
+    let cost = config.models.catalog.0["theirs/big"].cost.expect("it costs");
+    assert_eq!((cost.input, cost.output), ("3".parse().unwrap(), "15.125".parse().unwrap()));
+    assert_eq!(config.models.budget.per_day, "5".parse().ok());
+    assert_eq!(config.orchestrator.rules, ["Answer shortly."]);
+}
+
+#[test]
+fn variables_of_the_environment_reach_them() {
+    let loaded = Scene::empty()
+        .var("TALON_AGENT__ENABLED", "true")
+        .var("TALON_MODELS__PROVIDERS__OPEN_ROUTER__KIND", "openai")
+        .var("TALON_MODELS__PROVIDERS__OPEN_ROUTER__API_KEY_ENV", "OPENROUTER_API_KEY")
+        .var("TALON_MODELS__PROVIDERS__OPEN_ROUTER__API_KEYS", "[{ file: /k }]")
+        .var("TALON_MODELS__BUDGET__PER_DAY", "2.50")
+        .var("TALON_MODELS__CATALOG", "{ open-router/x/y: { tier: mid, context_window: 1000, free: true } }")
+        .var("TALON_AGENT__TURN__COST", "")
+        .load();
+    assert!(loaded.config.agent.enabled);
+    let provider = &loaded.config.models.providers.0["open-router"];
+    assert_eq!(provider.api_key_env.as_deref(), Some("OPENROUTER_API_KEY"));
+    assert_eq!(provider.api_keys, [KeySource::File("/k".into())]);
+    assert_eq!(loaded.config.models.budget.per_day, "2.5".parse().ok());
+    assert!(loaded.config.models.catalog.0.contains_key("open-router/x/y"));
+    assert_eq!(loaded.config.agent.turn.cost, None);
+    assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
+}
+
+#[test]
+fn everything_that_is_wrong_is_said_at_once() {
+    let errors = Scene::file(
+        "agent:
+  program: /nonexistent/talon-agent
+  turn: { iterations: 0, cost: 1 €, wall_time: 30h }
+  confirm: { rules: [{ tool: files, ask: nevr }, { tool: '*', ask: never }], patterns: ['(?=x)', ok], expires_after: 0s }
+  allow:
+    senders: { 'uid:0': ['files.*'], 'uid:x': [], alice: [files] }
+    subagents: { ResearchAgnt: [] }
+  subagents:
+    agents:
+      a b: { description: x, prompt: ' ', schema: [], model: smal }
+  trusted_plugins: [Hello]
+models:
+  default: nothing
+  providers:
+    openai: { kind: openai, num_ctx: 512, base_url: 'https://u:hunter2@x', api_keys: [{ env: A, file: B }, {}, { text: C }] }
+    scripted: { kind: ollama, timeouts: { connect: 2d } }
+    'no name': { kind: ollama }
+    empty: {}
+  catalog:
+    opnai/x: { tier: cheap, context_window: 1000, free: true }
+    openai/y: { alias: small, tier: cheep, context_window: 1000 }
+    openai/z: { tier: mid, context_window: 1000, cost: { input: -1, output: 0.0000001 } }
+    openai/w: { tier: mid, context_window: 1000 }
+  budget: { per_day: 2000000 }
+  fallback: { silence: 20m, retries: 11 }
+orchestrator:
+  rules: ['']
+",
+    )
+    .errors();
+    for said in [
+        "agent.program: /nonexistent/talon-agent is no file",
+        "agent.turn.iterations: expected a whole number from 1 to 1000",
+        "agent.turn.cost: expected an amount of dollars, found \"1 €\" (write it like 2, 0.15",
+        "agent.turn.wall_time: has to be more than nothing and at most 1d",
+        "agent.confirm.rules[0].ask: expected \"always\", \"destructive\" or \"never\", found \"nevr\" (did you mean \"never\"?)",
+        "agent.confirm.rules[0].tool: \"*\" is no pattern (write plugin.action",
+        "agent.confirm.patterns[0]: is no expression: look-around",
+        "agent.confirm.expires_after: has to be more than nothing",
+        "uid 0 is root on this machine (write the user's name)",
+        "is no uid",
+        "agent.allow.senders.alice[0]: \"files\" is no pattern",
+        "there is no such sub-agent (did you mean ResearchAgent?)",
+        "is no name of a sub-agent",
+        "prompt: is empty",
+        "schema: is no schema of an object",
+        "agent.trusted_plugins[0]:",
+        "models.providers.openai.num_ctx: num_ctx is for kind: ollama alone",
+        "models.providers.openai.base_url: base_url holds a user or a password",
+        "models.providers.openai.api_keys[0]: expected a map with one of the keys env and file, found 2 of them (keep one of them)",
+        "models.providers.openai.api_keys[1]: expected a map with one of the keys env and file, found 0 of them",
+        "models.providers.openai.api_keys[2].text: unknown key",
+        "models.providers.scripted: this name is kept for kind: scripted",
+        "models.providers.scripted.timeouts.connect: has to be more than nothing and at most 1d",
+        "is not the name of a provider",
+        "models.providers.empty.kind: is missing",
+        "no provider is called \"opnai\" (did you mean openai?)",
+        "tier: expected \"cheap\", \"mid\" or \"premium\", found \"cheep\" (did you mean \"cheap\"?)",
+        "cost.input: expected an amount of dollars, found \"-1\"",
+        "cost.output: expected an amount of dollars, found \"0.0000001\" (write at most 6 decimals)",
+        "models.catalog.\"openai/w\".cost: what it costs is not said",
+        "models.budget.per_day: expected an amount of dollars, found \"2000000\" (write at most 1000000)",
+        "models.fallback.silence: 20m is longer than patience (10m) (lower it, or raise patience)",
+        "models.fallback.retries: expected a whole number from 0 to 10",
+        "orchestrator.rules[0]: is empty",
+    ] {
+        assert!(errors.contains(said), "{said}\nis not in\n{errors}");
+    }
+    assert_eq!(errors.lines().count(), 35, "nothing else:\n{errors}");
+    assert!(!errors.contains("hunter2") && !errors.contains("please report"), "{errors}");
+}
+
+#[test]
+fn a_model_that_is_not_there_is_named_with_the_nearest() {
+    let errors = Scene::file(
+        "models:
+  default: smal
+  providers: { a: { kind: ollama }, b: { kind: ollama } }
+  catalog:
+    a/x: { alias: small, tier: cheap, context_window: 1000, free: true }
+    a/twin: { tier: cheap, context_window: 1000, free: true }
+    b/twin: { tier: cheap, context_window: 1000, free: true }
+agent:
+  subagents:
+    agents:
+      Poet: { description: x, prompt: x, schema: { type: object }, model: twin }
+      Lost: { description: x, prompt: x, schema: { type: object }, model: zzzzz }
+",
+    )
+    .errors();
+    for said in [
+        "models.default: no model is called \"smal\" (did you mean small?)",
+        "agents.Poet.model: several models are called \"twin\": a/twin, b/twin (write the provider with it)",
+        "agents.Lost.model: no model is called \"zzzzz\" (list it under models.catalog)",
+    ] {
+        assert!(errors.contains(said), "{said}\nis not in\n{errors}");
+    }
+}
+
+#[test]
+fn an_agent_with_nobody_to_ask_is_told_what_to_do() {
+    let warnings = |text: &str| {
+        let warnings = Scene::file(text).load().warnings;
+        warnings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    };
+    assert_eq!(warnings("agent: { enabled: false }"), "");
+    let none = warnings("agent: { enabled: true }");
+    assert!(none.contains("agent.enabled") && none.contains("ollama: { kind: ollama }"), "{none}");
+    let empty = warnings("agent: { enabled: true }\nmodels: { providers: { ollama: { kind: ollama } } }");
+    assert!(empty.contains("models.catalog"), "{empty}");
+    let off = warnings("agent: { enabled: true }\nstate: { engine: off }");
+    assert!(off.contains("nowhere to keep its sessions"), "{off}");
+    let budget = warnings("models: { budget: { per_session: 2, per_day: 1 } }");
+    assert!(budget.contains("models.budget.per_session"), "{budget}");
+}
+
+#[test]
+fn secrets_are_shown_nowhere_and_compared_all_the_same() {
+    let text = |secret: &str| {
+        format!(
+            "models:\n  providers:\n    a:\n      kind: openai\n      headers: {{ x-a: {secret}-header }}\n      \
+             proxy: http://u:{secret}-proxy@p\n"
+        )
+    };
+    let loaded = Scene::file(text("hunter2")).load();
+    let shown = format!("{}{}{:?}", loaded.show_yaml(), loaded.show_json(), loaded.config);
+    assert!(!shown.contains("hunter2"), "{shown}");
+    assert!(shown.contains("[hidden]"), "{shown}");
+    let other = Scene::file(text("hunter3")).load().config;
+    let found: Vec<String> = loaded.config.differences(&other).iter().map(ToString::to_string).collect();
+    assert_eq!(found, ["models.providers.a.headers.x-a", "models.providers.a.proxy"]);
+}
+
+#[test]
+fn what_is_shown_reads_back_as_the_same() {
+    let scene = Scene::file(EXAMPLE_WITH_AGENT);
+    let loaded = scene.load();
+    let again = Scene::file(loaded.show_yaml()).load();
+    assert_eq!(again.config.agent, loaded.config.agent);
+    assert_eq!(again.config.models, loaded.config.models);
+    assert_eq!(again.config.orchestrator, loaded.config.orchestrator);
+}
+
+#[test]
+fn the_example_is_good_and_has_what_it_promises() {
+    let Loaded { config, warnings, .. } = Scene::file(EXAMPLE_WITH_AGENT).load();
+    assert!(warnings.is_empty(), "{warnings:?}");
+    assert!(config.agent.enabled);
+    let kinds: Vec<Kind> = config.models.providers.0.values().map(|entry| entry.kind).collect();
+    for kind in [Kind::Ollama, Kind::Openai, Kind::Anthropic] {
+        assert!(kinds.contains(&kind), "{kind:?}");
+    }
+    assert!(config.models.default.is_some() && config.models.budget.per_day.is_some());
+}
+
+#[test]
+fn a_reload_changes_what_the_agent_is_told_and_not_whether_it_is_there() {
+    let before = Scene::file("").load().config;
+    let text = "agent:\n  enabled: true\n  turn: { iterations: 3 }\n  allow: { senders: { alice: [] } }\nmodels:\n  \
+                providers: { ollama: { kind: ollama } }\norchestrator: { rules: [x] }\n";
+    let after = Scene::file(text).load().config;
+    let running = after.within(&before);
+    let keys = |found: std::collections::BTreeSet<KeyPath>| {
+        found.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        keys(before.differences(&running)),
+        [
+            "agent.allow.senders.alice",
+            "agent.turn.iterations",
+            "models.providers.ollama",
+            "orchestrator.rules"
+        ]
+    );
+    assert_eq!(keys(running.differences(&after)), ["agent.enabled"]);
+}
+
+#[test]
+fn a_trusted_plugin_that_is_not_named_is_a_warning_where_plugins_are() {
+    let loaded = |tools: &str| {
+        Scene::file(format!(
+            "agent: {{ trusted_plugins: [git, gti] }}\nplugins: {{ tools: {{ {tools} }} }}\n"
+        ))
+        .load()
+    };
+    let warned = |tools: &str| -> Vec<String> {
+        let warnings = loaded(tools).warnings;
+        let about = |text: &String| text.contains("trusted_plugins");
+        warnings.iter().map(ToString::to_string).filter(about).collect()
+    };
+    assert!(warned("").is_empty());
+    let warnings = warned("plugins: { git: { command: /bin/true } }");
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].contains("agent.trusted_plugins[1]") && warnings[0].contains("did you mean git?"));
+}

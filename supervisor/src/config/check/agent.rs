@@ -1,0 +1,236 @@
+//! `agent` and `orchestrator`: patterns, expressions, sub-agents, and whether there is anybody to ask.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+use talon_agent_settings::catalog::Catalog;
+use talon_agent_settings::{
+    AgentKeys, AllowKeys, BUILT_IN_SUBAGENTS, ConfirmKeys, OrchestratorKeys, SubAgentEntry, ToolPattern,
+    confirm_pattern, is_pattern,
+};
+use talon_plugin::document::names::nearest;
+use talon_plugin::document::origin::KeyPath;
+use talon_plugin::name::PluginName;
+
+use super::Check;
+use crate::config::peers::name_of;
+use crate::config::types::{Config, Engine, Tools};
+
+/// The longest name of a sub-agent: it is the name of a tool to the model.
+const MAX_SUBAGENT_NAME_BYTES: usize = 48;
+/// The largest schema of a sub-agent's answer. 64 KiB: it goes to the model with each task, and ordinary ones have some hundred bytes.
+const MAX_SCHEMA_BYTES: usize = 64 << 10;
+
+/// How long is waited for a directory to be looked at: one on a server that is gone never answers, and a reload has to go on.
+const LOOK_WITHIN: Duration = Duration::from_secs(3);
+/// Threads that may hang in that at once; then a directory counts as one that does not answer.
+const MAX_HANGING: usize = 4;
+
+/// What comes of it, if it comes in time.
+fn in_time<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    static HANGING: AtomicUsize = AtomicUsize::new(0);
+    if HANGING.fetch_add(1, Ordering::Relaxed) >= MAX_HANGING {
+        HANGING.fetch_sub(1, Ordering::Relaxed);
+        return None;
+    }
+    let (tell, told) = mpsc::sync_channel(1);
+    let looks = thread::Builder::new().name("config-files".to_owned()).spawn(move || {
+        // An error says that nobody waits any more.
+        let _ = tell.send(work());
+        HANGING.fetch_sub(1, Ordering::Relaxed);
+    });
+    if looks.is_err() {
+        HANGING.fetch_sub(1, Ordering::Relaxed);
+    }
+    told.recv_timeout(LOOK_WITHIN).ok()
+}
+
+impl Check<'_> {
+    pub(super) fn agent(&mut self, config: &Config, catalog: Option<&Catalog>, path: &KeyPath) {
+        let AgentKeys {
+            enabled,
+            program,
+            workspace,
+            // What its values may be, their schema says.
+            turn: _,
+            context: _,
+            confirm,
+            allow,
+            subagents,
+            memory: _,
+            trusted_plugins,
+        } = &config.agent;
+        if *enabled {
+            self.somebody_to_ask(config, path);
+            if config.state.engine == Engine::Off {
+                let message =
+                    "with state.engine: off it has nowhere to keep its sessions, and is not started";
+                self.found.warning(
+                    &path.key("enabled"),
+                    message,
+                    "set state.engine: sqlite, or agent.enabled: false",
+                );
+            }
+        }
+        if let Some(program) = program.as_ref().filter(|program| !program.is_file()) {
+            let message = format!("{} is no file", program.display());
+            self.problem(&path.key("program"), message, "correct the path, or remove it");
+        }
+        if let Some(dir) = workspace {
+            let (what, help) = match in_time({
+                let dir = dir.clone();
+                move || dir.is_dir()
+            }) {
+                Some(true) => ("", ""),
+                Some(false) => (
+                    "is no directory",
+                    "create it, or correct the path; built-in texts stand for what is missing",
+                ),
+                None => ("does not answer", "see whether its file system does; built-in texts stand for it"),
+            };
+            if !what.is_empty() {
+                let message = format!("{} {what}", dir.display());
+                self.found.warning(&path.key("workspace"), message, help);
+            }
+        }
+        self.confirm(confirm, &path.key("confirm"));
+        self.allow(allow, &config.agent, &path.key("allow"));
+        for (index, name) in trusted_plugins.iter().enumerate() {
+            if let Err(error) = PluginName::new(name) {
+                self.problem(
+                    &path.key("trusted_plugins").index(index),
+                    error.to_string(),
+                    "write a plugin's name",
+                );
+            }
+        }
+        self.known(trusted_plugins, &config.plugins.tools, &path.key("trusted_plugins"));
+        for (name, entry) in &subagents.agents {
+            self.subagent(name, entry, catalog, &path.key("subagents").key("agents").key(name));
+        }
+    }
+
+    /// Where plugins are named, a name that none of them has is likely mistyped. One that is found in a directory may have it.
+    fn known(&mut self, trusted: &[String], tools: &Tools, path: &KeyPath) {
+        let named = || tools.plugins.keys().chain(tools.overrides.keys()).map(String::as_str);
+        if tools.plugins.is_empty() {
+            return;
+        }
+        let unknown = |name: &String| PluginName::new(name).is_ok() && named().all(|known| known != name);
+        for (index, name) in trusted.iter().enumerate().filter(|(_, name)| unknown(name)) {
+            let near = nearest(name, named()).map(|near| format!("did you mean {near}?"));
+            let help = near.unwrap_or_else(|| "correct it, unless it is found in plugin_dir".to_owned());
+            let message = format!("no plugin of this configuration is called {name}");
+            self.found.warning(&path.index(index), message, &help);
+        }
+    }
+
+    /// The agent starts all the same: what there was before can be looked at, and a reload is enough.
+    fn somebody_to_ask(&mut self, config: &Config, path: &KeyPath) {
+        let key = path.key("enabled");
+        if config.models.providers.0.is_empty() {
+            let help = "add one under models.providers, such as ollama: { kind: ollama }, and its models under models.catalog";
+            self.found.warning(&key, "there is no provider of models, so the agent can answer nothing", help);
+        } else if config.models.catalog.0.is_empty() {
+            let help = "list those that are to be used under models.catalog";
+            self.found.warning(&key, "there is no model, so the agent can answer nothing", help);
+        }
+    }
+
+    fn confirm(&mut self, confirm: &ConfirmKeys, path: &KeyPath) {
+        let ConfirmKeys { default: _, rules, patterns, expires_after: _ } = confirm;
+        for (index, rule) in rules.iter().enumerate() {
+            self.pattern(&rule.tool, &path.key("rules").index(index).key("tool"));
+        }
+        for (index, expression) in patterns.iter().enumerate() {
+            if let Err(error) = confirm_pattern(expression) {
+                let help = "write an expression of Rust's regex: without look-around and references back";
+                self.problem(&path.key("patterns").index(index), format!("is no expression: {error}"), help);
+            }
+        }
+    }
+
+    fn allow(&mut self, allow: &AllowKeys, agent: &AgentKeys, path: &KeyPath) {
+        let AllowKeys { senders, channels, subagents } = allow;
+        for (name, lists) in [("senders", senders), ("channels", channels), ("subagents", subagents)] {
+            for (who, patterns) in lists {
+                for (index, pattern) in patterns.iter().enumerate() {
+                    self.pattern(pattern, &path.key(name).key(who).index(index));
+                }
+            }
+        }
+        for sender in senders.keys() {
+            let Some(uid) = sender.strip_prefix("uid:") else { continue };
+            let path = path.key("senders").key(sender);
+            match uid.parse::<u32>() {
+                Err(_) => self.problem(&path, "is no uid", "write uid: and a number, or a user's name"),
+                // They are known by their name alone, so the list would hold for nobody. What cannot be looked up now is no
+                // problem of the configuration: then nobody of that uid is let in.
+                Ok(uid) => {
+                    if let Ok(Some(name)) = name_of(uid) {
+                        self.problem(
+                            &path,
+                            format!("uid {uid} is {name} on this machine"),
+                            "write the user's name",
+                        );
+                    }
+                }
+            }
+        }
+        let own = agent.subagents.agents.keys().map(String::as_str);
+        let known: Vec<&str> = BUILT_IN_SUBAGENTS.into_iter().chain(own).collect();
+        for name in subagents.keys().filter(|name| !known.contains(&name.as_str())) {
+            let near = nearest(name, known.iter().copied());
+            let help = near.map_or_else(
+                || format!("there are: {}", known.join(", ")),
+                |near| format!("did you mean {near}?"),
+            );
+            // A list that holds for nobody lets the one that was meant call everything.
+            self.problem(&path.key("subagents").key(name), "there is no such sub-agent", &help);
+        }
+    }
+
+    fn pattern(&mut self, pattern: &ToolPattern, path: &KeyPath) {
+        if !is_pattern(pattern) {
+            let message = format!("{:?} is no pattern", pattern.chars().take(80).collect::<String>());
+            self.problem(path, message, "write plugin.action, or plugin.* for all actions of a plugin");
+        }
+    }
+
+    fn subagent(&mut self, name: &str, entry: &SubAgentEntry, catalog: Option<&Catalog>, path: &KeyPath) {
+        let SubAgentEntry { description, prompt, schema, model, tools: _ } = entry;
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+        if !(1..=MAX_SUBAGENT_NAME_BYTES).contains(&name.len()) || !name.bytes().all(fits) {
+            let message = "is no name of a sub-agent, which is a tool to the model";
+            self.problem(path, message, "use 1 to 48 characters of a-z, A-Z, 0-9, '_' and '-'");
+        }
+        for (key, text) in [("description", description), ("prompt", prompt)] {
+            if text.trim().is_empty() {
+                self.problem(&path.key(key), "is empty", "say what the sub-agent is for");
+            }
+        }
+        let key = path.key("schema");
+        let is_object = |schema: &Value| schema.get("type").and_then(Value::as_str) == Some("object");
+        if !is_object(schema) {
+            let help = "write a JSON Schema with type: object and its properties";
+            self.problem(&key, "is no schema of an object, which a sub-agent answers with", help);
+        } else if schema.to_string().len() > MAX_SCHEMA_BYTES {
+            let message = format!("has more than {MAX_SCHEMA_BYTES} bytes");
+            self.problem(&key, message, "shorten it: it goes to the model with each task");
+        }
+        if let Some(model) = model {
+            self.model(model, catalog, &path.key("model"));
+        }
+    }
+
+    pub(super) fn orchestrator(&mut self, orchestrator: &OrchestratorKeys, path: &KeyPath) {
+        for (index, rule) in orchestrator.rules.iter().enumerate() {
+            if rule.trim().is_empty() {
+                self.problem(&path.key("rules").index(index), "is empty", "say what holds, or remove it");
+            }
+        }
+    }
+}

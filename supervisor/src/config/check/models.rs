@@ -1,0 +1,65 @@
+//! `models`: how providers, models and limits fit together.
+
+use std::collections::BTreeSet;
+
+use talon_agent_settings::catalog::{Catalog, UnknownModel};
+use talon_agent_settings::{Budget, ModelKeys};
+use talon_plugin::document::origin::KeyPath;
+
+use super::Check;
+
+impl Check<'_> {
+    /// Gives the catalog, if it is in order, for whoever names a model.
+    pub(super) fn models(&mut self, models: &ModelKeys, path: &KeyPath) -> Option<Catalog> {
+        let ModelKeys { providers, catalog, fallback, budget, default, thinking: _ } = models;
+        for (name, entry) in &providers.0 {
+            let path = path.key("providers").key(name);
+            for wrong in entry.problems(name).into_iter().chain(entry.base_url_problem()) {
+                let path = wrong.key.map_or_else(|| path.clone(), |key| path.key(key));
+                self.problem(&path, wrong.message, wrong.help);
+            }
+        }
+        let names: BTreeSet<String> = providers.0.keys().cloned().collect();
+        let catalog = match Catalog::new(catalog, &names) {
+            Ok(catalog) => Some(catalog),
+            Err(problems) => {
+                for wrong in problems.0 {
+                    let path = wrong.path.iter().fold(path.key("catalog"), |path, key| path.key(key));
+                    self.problem(&path, wrong.message, &wrong.help);
+                }
+                None
+            }
+        };
+        for sentence in fallback.problems() {
+            let (key, message) = sentence.split_once(": ").unwrap_or(("models.fallback", &sentence));
+            let (message, help) = message.split_once(": ").unwrap_or((message, "correct it"));
+            let path = key.split('.').fold(KeyPath::top(), |path, key| path.key(key));
+            self.problem(&path, message, help);
+        }
+        let Budget { per_session, per_day } = budget;
+        if let (Some(session), Some(day)) = (per_session, per_day)
+            && session > day
+        {
+            let message =
+                format!("{session} for one session is more than per_day ({day}) gives to all of them");
+            self.found.warning(&path.key("budget").key("per_session"), message, "lower it, or raise per_day");
+        }
+        if let Some(default) = default {
+            self.model(default, catalog.as_ref(), &path.key("default"));
+        }
+        catalog
+    }
+
+    /// Whether a name means a model. With a catalog that is out of order nobody knows.
+    pub(super) fn model(&mut self, name: &str, catalog: Option<&Catalog>, path: &KeyPath) {
+        let Some(Err(unknown)) = catalog.map(|catalog| catalog.find(name)) else { return };
+        let UnknownModel { asked, ambiguous, nearest } = unknown;
+        if !ambiguous.is_empty() {
+            let message = format!("several models are called {asked:?}: {}", ambiguous.join(", "));
+            return self.problem(path, message, "write the provider with it");
+        }
+        let list = || "list it under models.catalog".to_owned();
+        let help = nearest.first().map_or_else(list, |near| format!("did you mean {near}?"));
+        self.problem(path, format!("no model is called {asked:?}"), &help);
+    }
+}

@@ -1,0 +1,156 @@
+//! What of a service outlives its processes.
+
+use std::fmt;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use talon_plugin::{EventKind, Events, Link, NewEvent};
+use talon_sanitize::{Sanitized, inert};
+use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::kind::Kind;
+use super::session;
+use super::status::{KeeperState, KeeperStatus};
+
+/// The supervisor's hold on a service. Clones are the same.
+pub(crate) struct Held<K> {
+    inner: Arc<Inner<K>>,
+}
+
+struct Inner<K> {
+    kind: K,
+    events: Events,
+    /// It should have something else than it was given.
+    changed: Notify,
+    status: watch::Sender<KeeperStatus>,
+    /// Ends the session, and with its control socket the service. Another one once the service may run again.
+    closing: Mutex<CancellationToken>,
+    /// Ends the session with the present process. That one's end of the socket may have been handed on, so that the session
+    /// would not end by itself, and somebody else would be given what is meant for the next process.
+    session: Mutex<CancellationToken>,
+}
+
+impl<K> Clone for Held<K> {
+    fn clone(&self) -> Self {
+        Self { inner: Arc::clone(&self.inner) }
+    }
+}
+
+impl<K: Kind> Held<K> {
+    /// Without a process yet: it gets one by being given to the registry as a service's link.
+    pub(crate) fn new(kind: K, events: Events) -> Self {
+        let inner = Inner {
+            kind,
+            events,
+            changed: Notify::new(),
+            status: watch::Sender::new(KeeperStatus::default()),
+            closing: Mutex::default(),
+            session: Mutex::default(),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    pub(crate) fn kind(&self) -> &K {
+        &self.inner.kind
+    }
+
+    /// How the service is.
+    pub(crate) fn status(&self) -> KeeperStatus {
+        self.inner.status.borrow().clone()
+    }
+
+    /// The same, and what becomes of it.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<KeeperStatus> {
+        self.inner.status.subscribe()
+    }
+
+    /// Has the session give the service what it was not given.
+    pub(crate) fn changed(&self) {
+        self.inner.changed.notify_one();
+    }
+
+    pub(super) async fn change(&self) {
+        self.inner.changed.notified().await;
+    }
+
+    /// Cancelled when the service that runs now is to end.
+    pub(crate) fn closing(&self) -> CancellationToken {
+        self.inner.closing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Lets a service run again after one was stopped. What it should have is kept, and the next process gets it.
+    pub(crate) fn reopen(&self) {
+        *self.inner.closing.lock().unwrap_or_else(PoisonError::into_inner) = CancellationToken::new();
+        self.note(|status| *status = KeeperStatus::default());
+    }
+
+    /// Changes what is said about the service, and tells those who listen if that changes what it does.
+    pub(crate) fn note(&self, change: impl FnOnce(&mut KeeperStatus)) {
+        let mut changed = None;
+        self.inner.status.send_modify(|status| {
+            let before = status.state;
+            change(status);
+            if before != status.state {
+                changed = Some((status.state, status.problem.clone()));
+            }
+        });
+        if let Some((state, problem)) = changed {
+            let event = NewEvent::new(EventKind::Supervisor, K::CALLED).field("state", state.as_str());
+            self.inner.events.emit(match problem {
+                Some(problem) => event.field("problem", problem),
+                None => event,
+            });
+        }
+    }
+
+    /// Ends the session there is, and begins another.
+    fn next_session(&self) -> CancellationToken {
+        let next = self.closing().child_token();
+        let mut session = self.inner.session.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *session, next.clone()).cancel();
+        next
+    }
+}
+
+impl<K> fmt::Debug for Held<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Held").field("status", &*self.inner.status.borrow()).finish_non_exhaustive()
+    }
+}
+
+impl<K: Kind> Link for Held<K> {
+    fn started(&self, control: OwnedFd, pid: u32, uid: u32) {
+        self.note(|status| {
+            (status.pid, status.uid) = (pid, uid);
+            status.state = KeeperState::Starting;
+        });
+        let ends = self.next_session();
+        tokio::spawn(session::run(self.clone(), control, ends));
+    }
+
+    fn stopping(&self) {
+        self.closing().cancel();
+    }
+
+    fn ended(&self, how: &Sanitized, again_in: Option<Duration>) {
+        self.next_session();
+        self.kind().ended();
+        self.note(|status| {
+            status.pid = 0;
+            status.restarts += u64::from(again_in.is_some());
+            status.state = KeeperState::Backoff;
+            // What it said itself before it ended says more.
+            if status.refused.is_none() {
+                status.problem = Some(inert!("it ended: {}", how));
+            }
+        });
+        match again_in {
+            Some(wait) => {
+                tracing::error!(%how, again_in = ?wait, "the {} ended; it will be started again", K::CALLED)
+            }
+            None => tracing::debug!(%how, "the {} ended", K::CALLED),
+        }
+    }
+}

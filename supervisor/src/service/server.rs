@@ -1,0 +1,28 @@
+//! What a service has to see of a database server.
+
+use std::path::{Path, PathBuf};
+
+/// Where servers on this machine have their sockets.
+const SERVER_SOCKETS: [&str; 2] = ["/run/postgresql", "/var/run/postgresql"];
+
+/// What has to be seen of a server on this machine, and of the certificates of one elsewhere.
+pub(crate) fn of_server(url: &str) -> Vec<PathBuf> {
+    let sockets = SERVER_SOCKETS.iter().map(PathBuf::from).filter(|path| path.is_dir());
+    // Addresses are read by the service; here it only matters which file one names.
+    let named = url.split(['?', '&', ' ']).find_map(|part| part.strip_prefix("sslrootcert="));
+    let certificates = named.map(Path::new).filter(|path| path.is_absolute());
+    sockets.chain(certificates.map(Path::to_owned)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_certificates_that_an_address_names_are_shown() {
+        let file = PathBuf::from("/etc/talon/ca.pem");
+        let url = "postgresql://talon@db/talon?sslmode=verify-full&sslrootcert=/etc/talon/ca.pem";
+        assert!(of_server(url).contains(&file));
+        assert!(!of_server("postgresql://db/talon?sslrootcert=system").contains(&PathBuf::from("system")));
+    }
+}

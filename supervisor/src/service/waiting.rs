@@ -1,0 +1,64 @@
+//! What waits to be handed over to a service that starts or is busy.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A bounded queue.
+#[derive(Debug)]
+pub(crate) struct Waiting<T> {
+    most: usize,
+    queue: Mutex<VecDeque<T>>,
+}
+
+impl<T> Waiting<T> {
+    /// Room for so many.
+    pub(crate) fn new(most: usize) -> Self {
+        Self { most, queue: Mutex::default() }
+    }
+
+    /// Puts one more at the end; gives it back if there is no room.
+    pub(crate) fn push(&self, one: T) -> Result<(), T> {
+        let mut queue = self.queue();
+        if queue.len() >= self.most {
+            return Err(one);
+        }
+        queue.push_back(one);
+        Ok(())
+    }
+
+    /// The one that waits longest.
+    pub(crate) fn pop(&self) -> Option<T> {
+        self.queue().pop_front()
+    }
+
+    /// Puts one that was popped back to where it was. There is room for it, whoever came meanwhile.
+    pub(crate) fn put_back(&self, one: T) {
+        self.queue().push_front(one);
+    }
+
+    /// Lets go of all but these.
+    pub(crate) fn retain(&self, wanted: impl Fn(&T) -> bool) {
+        self.queue().retain(wanted);
+    }
+
+    fn queue(&self) -> MutexGuard<'_, VecDeque<T>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_too_many_is_given_back_until_there_is_room_again() {
+        let waiting = Waiting::new(2);
+        assert_eq!((waiting.push(1), waiting.push(2), waiting.push(3)), (Ok(()), Ok(()), Err(3)));
+        assert_eq!(waiting.pop(), Some(1));
+        assert_eq!(waiting.push(3), Ok(()));
+        waiting.put_back(1);
+        assert_eq!(waiting.push(4), Err(4), "what was put back counts");
+        waiting.retain(|one| *one != 2);
+        assert_eq!((waiting.pop(), waiting.pop(), waiting.pop()), (Some(1), Some(3), None));
+    }
+}
