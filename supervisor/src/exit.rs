@@ -4,16 +4,19 @@
 pub const OK: u8 = 0;
 /// The tool answered with an error, which is its answer; `talon doctor` found something missing; `talon status --check` found
 /// something that needs attention; `talon guard check` made something inert; `talon import` refused a record; a check of
-/// `talon conformance` failed; `talon audit verify` found the log broken.
+/// `talon conformance` failed; `talon audit verify` found the log broken; a turn of the agent ended at a limit, or without an answer
+/// that fits.
 pub const TOOL_ERROR: u8 = 1;
 /// The command line itself was wrong. 2 is also what clap uses.
 pub const USAGE: u8 = 2;
 /// The guard said no: unknown plugin or action, bad arguments, an answer that was not accepted, too many calls. Of kept
-/// state: there is no such key, nothing to purge, no room, or a file that is no whole backup.
+/// state: there is no such key, nothing to purge, no room, or a file that is no whole backup. Of the agent: there is no such
+/// session or approval, a turn that is not allowed now, a budget that is used up, or a call waits for an approval.
 pub const REFUSED: u8 = 3;
-/// The plugin died, timed out, is not there, or could not be started; what keeps state does not answer.
+/// The plugin died, timed out, is not there, or could not be started; what keeps state does not answer; no model answered a turn of
+/// the agent, or not in time.
 pub const HOST_FAULT: u8 = 4;
-/// No supervisor answers on the socket.
+/// No supervisor answers on the socket, or no agent.
 pub const UNREACHABLE: u8 = 5;
 /// The configuration is wrong; or it keeps no state, or keeps it in a PostgreSQL server, and the verb cannot do without, or
 /// with that.
@@ -25,6 +28,9 @@ pub const BUSY: u8 = 8;
 /// Something else went wrong here: a file could not be read or written, or Talon itself is at fault.
 pub const FAILED: u8 = 70;
 
+/// A turn of the agent was cancelled by Ctrl-C: 128 and the number of the signal, as shells have it.
+pub const INTERRUPTED: u8 = 130;
+
 /// All codes with the sentence that `talon --help` gives them.
 pub const TABLE: &[(u8, &str)] = &[
     (OK, "it worked; for a call: the tool answered"),
@@ -32,22 +38,25 @@ pub const TABLE: &[(u8, &str)] = &[
         TOOL_ERROR,
         "the tool answered with an error; `doctor` found something missing, `status --check` something that needs attention; \
          `guard check` made something inert; `import` refused a record; a check of `conformance` failed; `audit verify` found the \
-         log broken",
+         log broken; a turn of the agent ended at a limit or without a fitting answer",
     ),
     (USAGE, "the command line is wrong"),
     (
         REFUSED,
-        "refused by the guard: unknown plugin or action, bad arguments, bad answer, overload; no such key, no room, no whole backup",
+        "refused by the guard: unknown plugin or action, bad arguments, bad answer, overload; no such key, no room, no whole \
+         backup; no such session, a budget that is used up, an approval that is missing",
     ),
     (
         HOST_FAULT,
-        "the plugin died, timed out, is not available, or could not be started; what keeps state does not answer",
+        "the plugin died, timed out, is not available, or could not be started; what keeps state does not \
+         answer; no model answered, or not in time",
     ),
-    (UNREACHABLE, "no supervisor answers on the socket"),
+    (UNREACHABLE, "no supervisor answers on the socket, or no agent"),
     (CONFIG, "the configuration is wrong, or its state.engine cannot do this"),
     (DENIED, "the supervisor does not let this user do that"),
     (BUSY, "another supervisor holds the runtime directory, or another process the state"),
     (FAILED, "something else went wrong here: a file that cannot be read or written, or Talon itself"),
+    (INTERRUPTED, "a turn of the agent was cancelled by Ctrl-C"),
 ];
 
 #[cfg(test)]

@@ -43,6 +43,12 @@ fn without_a_supervisor_every_client_verb_says_how_to_start_one() {
         "events",
         "events --follow",
         "top --once",
+        "ask hello",
+        "chat",
+        "session list",
+        "approval list",
+        "memory list",
+        "model list",
     ] {
         let stderr = stderr_of(talon(home.path()).args(verb.split(' ')), 5);
         assert!(stderr.contains("no supervisor at") && stderr.contains("talon serve"), "{verb}: {stderr}");
@@ -195,7 +201,7 @@ fn man_pages_and_completions_are_made() {
     let home = tempfile::tempdir().unwrap();
     let dir = home.path().join("man");
     talon(home.path()).arg("man").arg(&dir).assert().success();
-    for page in ["talon.1", "talon-call.1", "talon-plugin-logs.1"] {
+    for page in ["talon.1", "talon-call.1", "talon-plugin-logs.1", "talon-chat.1", "talon-session-show.1"] {
         assert!(dir.join(page).is_file(), "{page}");
     }
     for shell in ["bash", "zsh", "fish"] {
@@ -215,6 +221,26 @@ fn help_is_as_written() {
         "conformance",
         "jail run",
         "jail profiles",
+        "ask",
+        "chat",
+        "session",
+        "session list",
+        "session show",
+        "session resume",
+        "session compact",
+        "session delete",
+        "approval",
+        "approval list",
+        "approval show",
+        "approval approve",
+        "approval deny",
+        "memory",
+        "memory list",
+        "memory search",
+        "memory show",
+        "memory forget",
+        "model",
+        "model list",
         "plugin",
         "plugin logs",
         "events",

@@ -86,6 +86,7 @@ impl CallArgs {
                 .map_or(0, |timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)),
             context: self.context.into_iter().collect(),
             for_model: false,
+            within: Vec::new(),
         };
         let client = Client::connect(global).await?;
         // Progress is for people who look on.

@@ -90,7 +90,8 @@ impl Client {
     }
 }
 
-fn unreachable(path: &Path, error: &io::Error) -> Failure {
+/// What it means that no connection could be made.
+pub(super) fn unreachable(path: &Path, error: &io::Error) -> Failure {
     if let Some(stranger) = Stranger::of(error) {
         return Failure::new(exit::DENIED, stranger.to_string());
     }

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 use talon_guard::Report;
 use talon_proto::host::{
-    AuditStatus, Event, ExecuteResponse, GetPluginResponse, GetStatusResponse, GuardReport, Instance,
-    LogLine, Outcome, Peer, Plugin, PluginCounters, RefusedPlugin, Settings, StateStatus, Usage,
+    AgentStatus, AuditStatus, Event, ExecuteResponse, GetPluginResponse, GetStatusResponse, GuardReport,
+    Instance, LogLine, Outcome, Peer, Plugin, PluginCounters, RefusedPlugin, Settings, StateStatus, Usage,
 };
 use talon_proto::plugin::{Action, GlossaryEntry, KnowledgeArticle, Parameter, PluginCapabilities};
 
@@ -210,6 +210,7 @@ pub(super) fn status(status: &GetStatusResponse) -> Value {
         "refused": status.refused.iter().map(refused).collect::<Value>(),
         "you": status.you.as_ref().map(peer),
         "state_service": status.state_service.as_ref().map(kept),
+        "agent": status.agent.as_ref().map(agent),
         "config_unix_ms": status.config_unix_ms,
         "config_problem": status.config_problem,
         "taken_over": status.taken_over,
@@ -217,6 +218,25 @@ pub(super) fn status(status: &GetStatusResponse) -> Value {
         "usage": status.usage.as_ref().map(usage),
         "tier": status.tier,
         "log_lines_dropped": status.log_lines_dropped,
+    })
+}
+
+fn agent(agent: &AgentStatus) -> Value {
+    json!({
+        "state": agent.state,
+        "pid": agent.pid,
+        "uid": agent.uid,
+        "restarts": agent.restarts,
+        "problems": agent.problems,
+        "engine": agent.engine,
+        "place": agent.place,
+        "turns_running": agent.turns_running,
+        "approvals_pending": agent.approvals_pending,
+        "providers": agent.providers.iter().map(|provider| json!({
+            "name": provider.name,
+            "state": provider.state,
+            "why": provider.why,
+        })).collect::<Value>(),
     })
 }
 

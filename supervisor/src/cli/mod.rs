@@ -1,8 +1,9 @@
 //! The command line: one file for each verb.
 //!
-//! Verbs that talk to a supervisor do so over `host.sock`, like every other client; `serve` is the supervisor,
-//! and `exec` runs a private one for a single call.
+//! Verbs that talk to a supervisor do so over `host.sock`, like every other client, and those in `agent` over `agent.sock`; `serve`
+//! is the supervisor, and `exec` runs a private one for a single call.
 
+mod agent;
 mod answer;
 mod arguments;
 mod ask;
@@ -111,6 +112,16 @@ enum Color {
 enum Verb {
     Serve(serve::ServeArgs),
     Call(call::CallArgs),
+    Ask(agent::AskArgs),
+    Chat(agent::ChatArgs),
+    #[command(subcommand)]
+    Session(agent::SessionVerb),
+    #[command(subcommand)]
+    Approval(agent::ApprovalVerb),
+    #[command(subcommand)]
+    Memory(agent::MemoryVerb),
+    #[command(subcommand)]
+    Model(agent::ModelVerb),
     #[command(subcommand)]
     Plugin(plugin::PluginVerb),
     Events(events::EventsArgs),
@@ -171,6 +182,12 @@ impl Verb {
         match self {
             Self::Serve(args) => args.run(global),
             Self::Call(args) => block_on(args.run(global, out)),
+            Self::Ask(args) => block_on(args.run(global, out)),
+            Self::Chat(args) => block_on(args.run(global, out)),
+            Self::Session(verb) => block_on(verb.run(global, out)),
+            Self::Approval(verb) => block_on(verb.run(global, out)),
+            Self::Memory(verb) => block_on(verb.run(global, out)),
+            Self::Model(verb) => block_on(verb.run(global, out)),
             Self::Plugin(verb) => block_on(verb.run(global, out)),
             Self::Events(args) => block_on(args.run(global, out)),
             Self::Status(args) => block_on(args.run(global, out)),
@@ -250,7 +267,7 @@ fn help_color(args: &[OsString]) -> ColorChoice {
 
 fn after_help() -> String {
     let mut text = String::from(
-        "Examples:\n  talon serve\n  talon call hello.greet name=World\n  talon plugin list\n  \
+        "Examples:\n  talon serve\n  talon call hello.greet name=World\n  talon plugin list\n  talon chat\n  \
          talon exec ./my-plugin greet name=World\n\nExit codes:\n",
     );
     for (code, meaning) in exit::TABLE {

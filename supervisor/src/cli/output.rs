@@ -10,16 +10,19 @@ use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Stdout, Write};
 
+use anstyle::Style;
 use serde_json::Value;
 use talon_guard::Wrapped;
 use talon_sanitize::{Raw, Sanitized, inert_json};
 
 use super::failure::Failure;
 use super::generated::Generated;
-use super::line::Line;
+use super::line::{Line, paint};
 use super::table::Table;
 use super::{Color, Format, Global};
 
+/// Pastes come as if they were typed.
+const BRACKETED_PASTE_OFF: &str = "\u{1b}[?2004l";
 /// What fits every terminal.
 const PAGE_COLUMNS: usize = 80;
 
@@ -92,6 +95,24 @@ impl Out {
     /// A text to its last byte, for a program that reads it from a pipe.
     pub(super) fn exact(&mut self, text: &Sanitized) {
         self.write(text);
+    }
+
+    /// A piece of a line, to be seen at once: more of it comes.
+    pub(super) fn piece(&mut self, text: &Sanitized) {
+        self.write(text);
+        self.flush();
+    }
+
+    /// A piece of a line on stderr, in colour where there is colour.
+    pub(super) fn say_piece(&mut self, style: Style, text: &Sanitized) {
+        self.flush();
+        write_all_stderr(&paint(Some(style).filter(|_| self.color_errors), text));
+    }
+
+    /// Tells a terminal that a line editor was at that nobody waits for pastes any more.
+    pub(super) fn no_more_pastes(&mut self) {
+        self.write(BRACKETED_PASTE_OFF);
+        self.flush();
     }
 
     /// Bytes of somebody else's, for a file: a terminal does not get them.

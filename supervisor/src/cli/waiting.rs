@@ -21,6 +21,11 @@ impl Waiting {
         bar.enable_steady_tick(TICK);
         Self(bar)
     }
+
+    /// Another text from now on.
+    pub(super) fn now(&self, text: String) {
+        self.0.set_message(text);
+    }
 }
 
 impl Drop for Waiting {

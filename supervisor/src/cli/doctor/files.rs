@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use nix::unistd::{AccessFlags, Gid, Group, User, access};
 
 use super::check::{Check, Of, Section};
-use crate::admin;
 use crate::config::{Engine, Loaded, State, Surroundings};
 use crate::host::SOCKET_NAME;
 use crate::state;
+use crate::{admin, agent};
 
 /// What would let others than its owner and group write somewhere.
 const OTHERS_WRITE: u32 = 0o002;
@@ -22,13 +22,14 @@ pub(super) fn checks(loaded: &Loaded) -> Vec<Check> {
     let config = &loaded.config;
     let mut checks = vec![
         directory(of("runtime dir"), &config.runtime_dir),
-        directory(of("data dir"), &config.state.data_dir),
+        data_dir(&config.state.data_dir, config.talon_plugin_settings().uid_range.is_some()),
     ];
     if let Some(dir) = &config.log.dir {
         checks.push(directory(of("log dir"), dir));
     }
     checks.push(plugin_dir(config.plugins.tools.plugin_dir.as_deref()));
     checks.extend(socket(of("host.sock"), &config.runtime_dir.join(SOCKET_NAME)));
+    checks.extend(socket(of("agent.sock"), &config.runtime_dir.join(agent::SOCKET_NAME)));
     checks.extend(socket(of("admin.sock"), &config.runtime_dir.join(admin::SOCKET_NAME)));
     checks.extend(group(of("host.group"), config.host.group.as_deref()));
     checks.extend(group(of("admin.group"), config.admin.group.as_deref()));
@@ -58,6 +59,24 @@ pub(super) fn directory(of: Of, dir: &Path) -> Check {
         Err(error) => of
             .warn(format!("this user may not write to {}: {error}", existing.display()))
             .fix("nothing, if the supervisor runs as another user; `sudo talon doctor` looks as root"),
+    }
+}
+
+/// The directory for state, which the supervisor refuses if others may look into it: as at its start, where plugins that have uids of
+/// their own may pass through it.
+fn data_dir(dir: &Path, own_uids: bool) -> Check {
+    let of = of("data dir");
+    let (mode, forbidden) = if own_uids { (0o711, 0o066) } else { (0o700, 0o077) };
+    match dir.metadata() {
+        Ok(about) if about.is_dir() && about.mode() & forbidden != 0 => of
+            .fail(format!(
+                "{} may be used by others (its mode is {:04o})",
+                dir.display(),
+                about.mode() & 0o7777
+            ))
+            .because("it holds what plugins keep, and the supervisor does not start with it")
+            .fix(format!("chmod {mode:o} {}", dir.display())),
+        _ => directory(of, dir),
     }
 }
 
@@ -146,6 +165,24 @@ mod tests {
         assert!(check.says.contains("made at the start"));
         std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
         assert_eq!(directory(of("data dir"), dir.path()).verdict, Verdict::Fail);
+    }
+
+    #[test]
+    fn a_data_directory_that_a_start_refuses_fails() {
+        let dir = tempfile::tempdir().unwrap();
+        for (mode, own_uids, verdict) in [
+            (0o755, false, Verdict::Fail),
+            (0o755, true, Verdict::Fail),
+            (0o711, false, Verdict::Fail),
+            (0o711, true, Verdict::Ok),
+            (0o700, false, Verdict::Ok),
+            (0o700, true, Verdict::Ok),
+        ] {
+            std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(mode)).unwrap();
+            let check = data_dir(dir.path(), own_uids);
+            assert_eq!(check.verdict, verdict, "{mode:o}: {check:?}");
+        }
+        assert_eq!(data_dir(&dir.path().join("a"), false).verdict, Verdict::Ok);
     }
 
     #[test]

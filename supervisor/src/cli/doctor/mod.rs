@@ -3,6 +3,7 @@
 //! Each file looks at one thing and changes nothing. Whatever may hang (a service manager, a collector, another program) is
 //! waited for a few seconds and no longer.
 
+mod agent;
 mod audit;
 mod bounded;
 mod check;
@@ -56,6 +57,7 @@ impl DoctorArgs {
             Ok(loaded) => {
                 checks.extend(config::checks(loaded));
                 checks.extend(files::checks(loaded));
+                checks.extend(agent::checks(&loaded.config));
             }
             Err(failure) => checks.push(Of(Section::Configuration, "config").fail(failure.to_string())),
         }

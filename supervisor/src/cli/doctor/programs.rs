@@ -7,7 +7,7 @@ use tokio::process::Command;
 use super::bounded::output_of;
 use super::check::{Check, Of, Section};
 use crate::config::{Config, Engine};
-use crate::{installed, state};
+use crate::{agent, installed, state};
 
 /// Those, and what is missing without them.
 const PROGRAMS: [(&str, &str); 4] = [
@@ -28,6 +28,14 @@ pub(super) async fn checks(config: Option<&Config>) -> Vec<Check> {
                 .because("plugins cannot keep anything, and `talon export` and its kin fail"),
         });
     }
+    let of = Of(Section::Programs, "talon-agent");
+    let wanted = config.filter(|config| config.agent.enabled);
+    let program = agent::find_program(wanted.and_then(|config| config.agent.program.as_deref()));
+    checks.push(match (program, wanted) {
+        (Ok(program), _) => version(of, &program).await,
+        (Err(missing), Some(_)) => of.fail(missing.to_string()).because("the agent does not run"),
+        (Err(missing), None) => of.warn(missing.to_string()).because("there can be no agent (agent.enabled)"),
+    });
     for (name, why) in PROGRAMS {
         let of = Of(Section::Programs, name);
         checks.push(match installed::find(name) {

@@ -4,6 +4,7 @@ use talon_proto::host::{GetStatusRequest, GetStatusResponse};
 
 use super::super::client::Client;
 use super::super::{Global, socket};
+use super::agent;
 use super::check::{Check, Of, Section};
 
 const OF: Of = Of(Section::Supervisor, "supervisor");
@@ -35,6 +36,7 @@ pub(super) async fn checks(global: &Global) -> (Vec<Check>, Option<GetStatusResp
     checks.extend(config(&status));
     checks.extend(refused(&status));
     checks.push(plugins(&status));
+    checks.extend(agent::running(&status));
     (checks, Some(status))
 }
 

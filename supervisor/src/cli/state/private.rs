@@ -21,7 +21,8 @@ use super::scratch;
 use crate::config::Quota;
 use crate::exit;
 use crate::host::{FRAME_BYTES, WINDOW_BYTES};
-use crate::state::{self, Keeper, KeeperState};
+use crate::service::KeeperState;
+use crate::state::{self, Keeper};
 
 /// How long it may take to end once it is let go: it gives itself 5 s to finish what it has begun, and the database has to
 /// be closed. Then it is killed, which a database survives.

@@ -1,7 +1,7 @@
 //! What somebody has to do something about, each with what that is.
 
 use serde_json::{Value, json};
-use talon_proto::host::{GetStatusResponse, Plugin};
+use talon_proto::host::{AgentStatus, GetStatusResponse, Plugin};
 
 use super::super::show;
 
@@ -44,6 +44,7 @@ pub(super) fn attention(status: &GetStatusResponse) -> Vec<Item> {
         );
         items.push(Item::new("plugin state", says));
     }
+    status.agent.as_ref().into_iter().for_each(|agent| of_agent(agent, &mut items));
     if let Some(audit) = &status.audit {
         if audit.state == "failing" {
             let says = format!("calls are not recorded: {}; see docs/audit.md", audit.problem);
@@ -68,6 +69,19 @@ pub(super) fn attention(status: &GetStatusResponse) -> Vec<Item> {
 pub(super) fn notes(status: &GetStatusResponse) -> Vec<Item> {
     let well = status.plugins.iter().filter(|plugin| plugin.state == "ready" && !plugin.reason.is_empty());
     well.map(|plugin| Item::new(&plugin.name, plugin.reason.clone())).collect()
+}
+
+/// Its problems; and that it does not run, if it says no reason itself.
+fn of_agent(agent: &AgentStatus, items: &mut Vec<Item>) {
+    let down = matches!(agent.state.as_str(), "failed" | "backoff");
+    let state = if down { format!("{}: ", agent.state) } else { String::new() };
+    for problem in &agent.problems {
+        items.push(Item::new("agent", format!("{state}{problem}")));
+    }
+    if down {
+        let says = "nobody can speak to it: see `talon doctor`, and its lines in the supervisor's log (plugin=talon-agent)";
+        items.push(Item::new("agent", says));
+    }
 }
 
 fn of_plugin(plugin: &Plugin, items: &mut Vec<Item>) {
@@ -127,6 +141,7 @@ mod tests {
             plugins: ["ready", "stopped", "starting"].map(plugin).to_vec(),
             audit: Some(AuditStatus { state: "on".to_owned(), ..AuditStatus::default() }),
             state_service: Some(StateStatus { state: "serving".to_owned(), ..StateStatus::default() }),
+            agent: Some(AgentStatus { state: "off".to_owned(), ..AgentStatus::default() }),
             ..GetStatusResponse::default()
         };
         assert_eq!(attention(&well), []);
@@ -143,6 +158,11 @@ mod tests {
             config_problem: "line 3: no such key".to_owned(),
             audit: Some(AuditStatus { state: "failing".to_owned(), lost: 2, ..AuditStatus::default() }),
             state_service: Some(StateStatus { state: "backoff".to_owned(), ..StateStatus::default() }),
+            agent: Some(AgentStatus {
+                state: "backoff".to_owned(),
+                problems: vec!["it ended: `talon-agent` was killed".to_owned()],
+                ..AgentStatus::default()
+            }),
             refused: vec![RefusedPlugin {
                 name: "twin".to_owned(),
                 path: "/p/twin".to_owned(),
@@ -151,7 +171,7 @@ mod tests {
             ..GetStatusResponse::default()
         };
         let items = attention(&wrong);
-        assert_eq!(items.len(), 11, "{items:#?}");
+        assert_eq!(items.len(), 13, "{items:#?}");
         for Item { who, says } in items {
             let next =
                 says.contains('`') || says.contains("docs/") || says.contains("audit.wait") || who == "twin";

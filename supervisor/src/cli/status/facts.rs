@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use talon_proto::host::{AuditStatus, GetStatusResponse, StateStatus, Usage};
+use talon_proto::host::{AgentProvider, AgentStatus, AuditStatus, GetStatusResponse, StateStatus, Usage};
 
 use super::super::show;
 use super::super::table::{Cell, Table};
@@ -25,6 +25,14 @@ pub(super) fn table(status: &GetStatusResponse) -> Table {
         let about = about(kept);
         if !about.is_empty() {
             row("", about.into());
+        }
+    }
+    if let Some(agent) = status.agent.as_ref().filter(|agent| agent.state != "off") {
+        row("agent", show::state(&agent.state, ""));
+        for about in [about_agent(agent), at_work(agent), providers(agent)] {
+            if !about.is_empty() {
+                row("", about.into());
+            }
         }
     }
     if let Some(audit) = &status.audit {
@@ -59,20 +67,51 @@ fn supervisor(status: &GetStatusResponse) -> String {
 
 /// What keeps the plugins' state, or why nothing does.
 fn about(kept: &StateStatus) -> String {
-    let mut parts = Vec::new();
-    if !kept.engine.is_empty() {
-        parts.push(format!("{} {}", kept.engine, kept.place));
-    }
-    if kept.pid != 0 {
-        parts.push(format!("pid {}, uid {}", kept.pid, kept.uid));
-    }
-    if kept.restarts > 0 {
-        parts.push(format!("started again {} times", kept.restarts));
-    }
+    let mut parts = service(&kept.engine, &kept.place, (kept.pid, kept.uid), kept.restarts);
     if !kept.problem.is_empty() {
         parts.push(kept.problem.clone());
     }
     parts.join("; ")
+}
+
+/// The agent's process and database. What is wrong with it needs attention, and stands there.
+fn about_agent(agent: &AgentStatus) -> String {
+    service(&agent.engine, &agent.place, (agent.pid, agent.uid), agent.restarts).join("; ")
+}
+
+/// What it does, and what waits for somebody.
+fn at_work(agent: &AgentStatus) -> String {
+    let number = |count: u32, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let turns = agent.turns_running.map(|count| number(count, "turn") + " under way");
+    let waiting = agent.approvals_pending.map(|count| match count {
+        0 => "nothing waits for an approval".to_owned(),
+        _ => number(count, "approval") + " pending: see `talon approval list`",
+    });
+    turns.into_iter().chain(waiting).collect::<Vec<_>>().join("; ")
+}
+
+/// Whom it asks, and what is wrong with them.
+fn providers(agent: &AgentStatus) -> String {
+    let one = |provider: &AgentProvider| match provider.why.as_str() {
+        "" => format!("{} {}", provider.name, provider.state),
+        why => format!("{} {} ({why})", provider.name, provider.state),
+    };
+    let all: Vec<String> = agent.providers.iter().map(one).collect();
+    if all.is_empty() { String::new() } else { format!("providers: {}", all.join(", ")) }
+}
+
+fn service(engine: &str, place: &str, (pid, uid): (u32, u32), restarts: u64) -> Vec<String> {
+    let mut parts = Vec::new();
+    if !engine.is_empty() {
+        parts.push(format!("{engine} {place}"));
+    }
+    if pid != 0 {
+        parts.push(format!("pid {pid}, uid {uid}"));
+    }
+    if restarts > 0 {
+        parts.push(format!("started again {restarts} times"));
+    }
+    parts
 }
 
 fn audited(audit: &AuditStatus) -> String {
@@ -93,4 +132,30 @@ fn uses(usage: &Usage) -> String {
 
 fn since(unix_ms: u64) -> Duration {
     SystemTime::now().duration_since(show::at(unix_ms)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_agent_does_is_told_once_it_has_said_so() {
+        let quiet = AgentStatus::default();
+        assert_eq!((at_work(&quiet), providers(&quiet)), (String::new(), String::new()));
+        let provider = |name: &str, state: &str, why: &str| AgentProvider {
+            name: name.into(),
+            state: state.into(),
+            why: why.into(),
+        };
+        let busy = AgentStatus {
+            turns_running: Some(1),
+            approvals_pending: Some(2),
+            providers: vec![provider("a", "ready", ""), provider("b", "down", "no key")],
+            ..AgentStatus::default()
+        };
+        assert_eq!(at_work(&busy), "1 turn under way; 2 approvals pending: see `talon approval list`");
+        assert_eq!(providers(&busy), "providers: a ready, b down (no key)");
+        let idle = AgentStatus { turns_running: Some(0), approvals_pending: Some(0), ..quiet };
+        assert_eq!(at_work(&idle), "0 turns under way; nothing waits for an approval");
+    }
 }

@@ -1,0 +1,96 @@
+//! `talon approval approve` and `deny`.
+
+use std::time::SystemTime;
+
+use clap::Args;
+use talon_proto::agent::{Approval, DecideRequest};
+use talon_sanitize::inert;
+
+use super::super::super::failure::Failure;
+use super::super::super::output::Out;
+use super::super::super::{Global, ask};
+use super::super::json::approval;
+use super::super::reach::Reach;
+use super::super::turn::approval::{is_pending, lines};
+use super::super::words::one;
+use super::find;
+use crate::exit;
+
+/// Approve a call: it is run, exactly as shown.
+///
+/// It is shown first. What is approved is what was shown, by its digest: a call that is another one by then is not run.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  talon approval approve 01K0
+  talon approval approve 01K0 --yes")]
+pub(in crate::cli) struct ApproveArgs {
+    /// Which.
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Do not ask. Nobody is asked anyway where there is no terminal to ask on.
+    #[arg(long)]
+    yes: bool,
+}
+
+/// Deny a call: the model is told "denied by user", and goes on without it.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  talon approval deny 01K0
+  talon approval deny 01K0 --reason 'use the trash instead'")]
+pub(in crate::cli) struct DenyArgs {
+    /// Which.
+    #[arg(value_name = "ID")]
+    id: String,
+    /// What the model is told besides, at most 500 bytes.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    reason: String,
+}
+
+impl ApproveArgs {
+    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        let reach = Reach::connect(global).await?;
+        let seen = pending(&reach, &self.id).await?;
+        for line in lines(&seen, SystemTime::now()) {
+            out.say(line);
+        }
+        if !self.yes && ask::can_be_asked() && !ask::is_confirmed("Run it, exactly as shown?".into(), out)? {
+            out.say("nothing was decided");
+            return Ok(exit::OK);
+        }
+        let request =
+            DecideRequest { id: self.id, approve: true, digest: seen.digest, reason: String::new() };
+        decide(&reach, request, out).await
+    }
+}
+
+impl DenyArgs {
+    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        let reach = Reach::connect(global).await?;
+        let request =
+            DecideRequest { id: self.id, approve: false, digest: String::new(), reason: self.reason };
+        decide(&reach, request, out).await
+    }
+}
+
+/// One that can still be decided.
+async fn pending(reach: &Reach, id: &str) -> Result<Approval, Failure> {
+    let found = find::one(reach, id).await?;
+    if is_pending(&found) {
+        return Ok(found);
+    }
+    Err(Failure::new(
+        exit::REFUSED,
+        format!("{id} is {} already: `talon approval show {id}` says by whom", found.state),
+    ))
+}
+
+async fn decide(reach: &Reach, request: DecideRequest, out: &mut Out) -> Result<u8, Failure> {
+    let decided = reach.once(async move |mut agent| agent.decide(request).await).await?;
+    if out.is_json() {
+        out.json(&approval(&decided));
+    } else {
+        let call = inert!("{}.{}", one(&decided.plugin), one(&decided.action));
+        out.line(inert!("{} {}: {}", one(&decided.state), one(&decided.id), call));
+    }
+    Ok(exit::OK)
+}

@@ -1,0 +1,63 @@
+//! `talon approval show`.
+
+use std::time::SystemTime;
+
+use clap::Args;
+use talon_proto::agent::Approval;
+
+use super::super::super::Global;
+use super::super::super::failure::Failure;
+use super::super::super::output::Out;
+use super::super::super::show::stamp;
+use super::super::super::table::Table;
+use super::super::json::approval;
+use super::super::reach::Reach;
+use super::super::turn::approval::lines;
+use super::find;
+use crate::exit;
+
+/// Show a call exactly as it will run, or ran.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  talon approval show 01K0
+  talon approval show 01K0 --output json | jq -r .args.command")]
+pub(in crate::cli) struct ShowArgs {
+    /// Which.
+    #[arg(value_name = "ID")]
+    id: String,
+}
+
+impl ShowArgs {
+    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        let reach = Reach::connect(global).await?;
+        let found = find::one(&reach, &self.id).await?;
+        if out.is_json() {
+            out.json(&approval(&found));
+        } else {
+            print(&found, out);
+        }
+        Ok(exit::OK)
+    }
+}
+
+fn print(approval: &Approval, out: &mut Out) {
+    for line in lines(approval, SystemTime::now()) {
+        out.line(line);
+    }
+    out.line("");
+    let mut table = Table::new(&[]);
+    let mut row = |key: &str, value: String| {
+        if !value.is_empty() {
+            table.row(vec![key.into(), value.into()]);
+        }
+    };
+    row("state", approval.state.clone());
+    row("session", approval.session_id.clone());
+    row("sender", approval.sender.clone());
+    row("asked", stamp(approval.asked_unix_ms).into_string());
+    if approval.decided_unix_ms > 0 {
+        row("decided", format!("{} by {}", stamp(approval.decided_unix_ms), approval.decided_by));
+    }
+    row("digest", approval.digest.clone());
+    out.table(&table);
+}

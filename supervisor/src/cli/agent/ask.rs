@@ -1,0 +1,340 @@
+//! `talon ask`: one turn.
+
+use std::fs::File;
+use std::io::{IsTerminal as _, Read, stderr, stdin, stdout};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use talon_proto::agent::{AskRequest, Attempt, Done, Error};
+use talon_sanitize::{Raw, Sanitizer, Tally, inert};
+
+use super::super::failure::Failure;
+use super::super::output::Out;
+use super::super::{Global, ask, call};
+use super::json;
+use super::reach::Reach;
+use super::turn::{End, How, Stop, Told, Wanted, follow, footer};
+use super::words::{exit_code, one};
+use crate::exit;
+
+/// The longest text of a turn, which the agent does not take longer either.
+const MAX_TEXT_BYTES: u64 = 256 << 10;
+/// The longest JSON Schema: one that is larger fits no model's question.
+const MAX_SCHEMA_BYTES: u64 = 256 << 10;
+
+/// Ask the agent one thing and print its answer.
+///
+/// The answer goes to stdout, on a terminal as it comes; tools, thoughts and notes go to stderr. A call that needs an approval
+/// is shown exactly as it will run, and asked about where there is a terminal; otherwise decide with `talon approval` from
+/// elsewhere. Ctrl-C cancels the turn. What was said stays in its session, which is told at the end.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  talon ask 'What changed in the last release?'
+  git diff | talon ask - --no-tools
+  talon ask --session 01K0 'And the one before?'
+  talon ask --tools 'git.*' 'Who wrote this?' --output json | jq -r .text
+  talon ask --schema answer.json 'Which ports are open?' --timeout 2m")]
+pub(in crate::cli) struct AskArgs {
+    /// What is asked; `-` is stdin.
+    #[arg(value_name = "TEXT")]
+    text: String,
+    /// Go on with this session; otherwise a new one begins.
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    #[command(flatten)]
+    wishes: Wishes,
+    /// The answer has to fit the JSON Schema in this file; `-` is stdin.
+    #[arg(long, value_name = "FILE")]
+    schema: Option<PathBuf>,
+    /// No tool is offered to the model.
+    #[arg(long, conflicts_with = "tools")]
+    no_tools: bool,
+    /// Cancel the turn after this long, such as 90s or 5m; its own limits hold besides.
+    #[arg(long, value_name = "DURATION", value_parser = call::timeout)]
+    timeout: Option<Duration>,
+    /// End when a call waits for an approval; the turn goes on by itself once there is one.
+    #[arg(long)]
+    no_wait: bool,
+    /// Print nothing but the answer, approvals and notes.
+    #[arg(long)]
+    quiet: bool,
+    /// With --output json: print each chunk of the turn on a line of its own as it comes, and the result as the last one.
+    #[arg(long)]
+    stream: bool,
+}
+
+/// What a turn, or a session, may want otherwise than the configuration says.
+#[derive(Debug, Clone, Default, Args)]
+pub(super) struct Wishes {
+    /// The model: PROVIDER/NAME or an alias; `talon model list` has them. Otherwise the agent chooses.
+    #[arg(long, value_name = "MODEL")]
+    pub(super) model: Option<String>,
+    /// How long the model may think.
+    #[arg(long, value_name = "LEVEL", value_parser = ["off", "low", "medium", "high"])]
+    pub(super) thinking: Option<String>,
+    /// Offer only these tools: `plugin.action` or `plugin.*`. It can only take away from what is allowed. May be repeated.
+    #[arg(long, value_name = "PATTERN")]
+    pub(super) tools: Vec<String>,
+}
+
+impl AskArgs {
+    pub(in crate::cli) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        if self.stream && !out.is_json() {
+            return Err(Failure::usage("--stream is for programs: add --output json"));
+        }
+        let request = self.request()?;
+        let reach = Reach::connect(global).await?;
+        let json = out.is_json();
+        let how = How {
+            wanted: Wanted {
+                text: !json && !self.fits_schema() && stdout().is_terminal(),
+                thoughts: !json && !self.quiet && stderr().is_terminal(),
+                lines: !json && !self.quiet,
+                notices: !json,
+            },
+            chunks: self.stream,
+            asks: !json && ask::can_be_asked(),
+            waits: !self.no_wait,
+            timeout: self.timeout,
+        };
+        let told = follow(reach.agent.turn(request), Vec::new(), &reach, how, out).await?;
+        if json {
+            let value = json::result(&told, self.fits_schema());
+            if self.stream { out.json_line(&value) } else { out.json(&value) }
+        }
+        Ok(self.ended(told, how, out))
+    }
+
+    fn fits_schema(&self) -> bool {
+        self.schema.is_some()
+    }
+
+    fn request(&self) -> Result<AskRequest, Failure> {
+        let from_stdin = self.text == "-";
+        if from_stdin && self.schema.as_deref() == Some(Path::new("-")) {
+            return Err(Failure::usage("stdin can be the text or the schema, and not both"));
+        }
+        let text = match from_stdin {
+            true => read("stdin", stdin().lock(), MAX_TEXT_BYTES, "text")?,
+            false => self.text.clone(),
+        };
+        if text.trim().is_empty() {
+            return Err(Failure::usage(
+                "there is nothing to ask: write it as the argument, or pipe it in with `-`",
+            ));
+        }
+        Ok(AskRequest {
+            session_id: self.session.clone().unwrap_or_default(),
+            text,
+            model: self.wishes.model.clone().unwrap_or_default(),
+            thinking: self.wishes.thinking.clone().unwrap_or_default(),
+            schema: self.schema.as_deref().map(schema).transpose()?.unwrap_or_default(),
+            tools: self.wishes.tools.clone(),
+            no_tools: self.no_tools,
+            channel: String::new(),
+        })
+    }
+
+    /// Prints the end of the turn for people, and gives its exit code.
+    fn ended(&self, told: Told, how: How, out: &mut Out) -> u8 {
+        let json = out.is_json();
+        let session_id = told.heard.session_id;
+        let code = match told.end {
+            End::Done(done) => {
+                if !json {
+                    self.answered(&done, &session_id, how, out);
+                }
+                exit::OK
+            }
+            End::Error(error) => {
+                if json {
+                    exit_code(&error.reason)
+                } else {
+                    if !how.wanted.text && !error.partial.is_empty() {
+                        out.text(&Raw::from(&error.partial).text());
+                    }
+                    let code = unanswered(&error, out);
+                    if !session_id.is_empty() {
+                        let id = one(&session_id);
+                        out.say(inert!("  what was done is in session {}: go on with --session {}", id, id));
+                    }
+                    code
+                }
+            }
+            End::Failed(failure) => failure.print(out),
+            End::Stopped => exit::HOST_FAULT,
+            End::Parked(_) => {
+                if !json {
+                    let id = one(&session_id);
+                    out.say(inert!("the turn waits; then follow it with `talon chat --session {}`", id));
+                }
+                exit::REFUSED
+            }
+        };
+        match told.stop {
+            Some(Stop::Interrupted) => exit::INTERRUPTED,
+            Some(Stop::TimedOut) => {
+                Failure::new(
+                    exit::HOST_FAULT,
+                    "the turn was cancelled: it took longer than --timeout; give it more time, or ask for less at once",
+                )
+                .print(out)
+            }
+            None => code,
+        }
+    }
+
+    fn answered(&self, done: &Done, session_id: &str, how: How, out: &mut Out) {
+        if !how.wanted.text {
+            // An answer that fits a schema stays JSON.
+            let fits = self
+                .fits_schema()
+                .then(|| Sanitizer::default().sanitize_json(done.text.as_str(), &mut Tally::default()));
+            out.text(&fits.flatten().unwrap_or_else(|| Raw::from(&done.text).text()));
+        }
+        if !self.quiet || done.scripted {
+            out.say(footer(done, session_id));
+        }
+    }
+}
+
+/// Why there is no answer, and what was tried; its exit code.
+pub(super) fn unanswered(error: &Error, out: &mut Out) -> u8 {
+    let failure = Failure::new(exit_code(&error.reason), sentence(error));
+    failure.print(out);
+    for (attempt, times) in told_apart(&error.attempts) {
+        let how = match attempt.success {
+            true => "answered".into(),
+            false => inert!("{}: {}", one(&attempt.error_class), one(&attempt.error)),
+        };
+        let often = if times > 1 { inert!(" ({} times)", times) } else { "".into() };
+        out.say(inert!("  {}/{}: {}{}", one(&attempt.provider), one(&attempt.model), how, often));
+    }
+    failure.code()
+}
+
+/// What the agent says, each thing once: without a beginning that is said again, and without the attempts where they have lines of
+/// their own.
+fn sentence(error: &Error) -> String {
+    /// How the attempts begin in it; they are its end.
+    const ATTEMPTS: &str = ". Tried: ";
+    let mut message = error.message.as_str();
+    if let Some((lead, rest)) = message.split_once(": ")
+        && rest.get(..lead.len()).is_some_and(|again| again.eq_ignore_ascii_case(lead))
+    {
+        message = rest;
+    }
+    if !error.attempts.is_empty()
+        && let Some((why, _)) = message.split_once(ATTEMPTS)
+    {
+        message = why;
+    }
+    let mut letters = message.chars();
+    letters.next().map(|first| first.to_ascii_uppercase().to_string() + letters.as_str()).unwrap_or_default()
+}
+
+/// The attempts that differ in more than their times and costs, in their order, each with how often there was one like it.
+fn told_apart(attempts: &[Attempt]) -> Vec<(&Attempt, usize)> {
+    let said = |one: &Attempt| {
+        let Attempt { provider, model, success, error_class, error, .. } = one.clone();
+        (provider, model, success, error_class, error)
+    };
+    let mut apart: Vec<(&Attempt, usize)> = Vec::new();
+    for attempt in attempts {
+        match apart.iter_mut().find(|(known, _)| said(known) == said(attempt)) {
+            Some((_, times)) => *times += 1,
+            None => apart.push((attempt, 1)),
+        }
+    }
+    apart
+}
+
+fn schema(file: &Path) -> Result<String, Failure> {
+    let text = if file == Path::new("-") {
+        read("stdin", stdin().lock(), MAX_SCHEMA_BYTES, "schema")?
+    } else {
+        let name = file.display().to_string();
+        let opened = File::open(file).map_err(|error| {
+            Failure::usage(format!("cannot open {name}: {error}; name a file that holds a JSON Schema"))
+        })?;
+        read(&name, opened, MAX_SCHEMA_BYTES, "schema")?
+    };
+    match serde_json::from_str::<serde_json::Value>(&text) {
+        Ok(serde_json::Value::Object(_) | serde_json::Value::Bool(_)) => Ok(text),
+        Ok(_) => Err(Failure::usage(format!("{} is no JSON Schema: that is a JSON object", file.display()))),
+        Err(error) => Err(Failure::usage(format!("{} is no JSON Schema: {error}", file.display()))),
+    }
+}
+
+fn read(name: &str, from: impl Read, max_bytes: u64, what: &str) -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    from.take(max_bytes + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| Failure::usage(format!("cannot read {name}: {error}")))?;
+    if bytes.len() as u64 > max_bytes {
+        return Err(Failure::usage(format!(
+            "{name} holds more than {max_bytes} bytes, which is the longest {what}: put it into a file that a tool can read, \
+             and name that"
+        )));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        Failure::usage(format!("{name} is not UTF-8 (byte {}): send text", error.utf8_error().valid_up_to()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attempt(model: &str, error: &str, latency_ms: u64) -> Attempt {
+        Attempt {
+            provider: "dead".into(),
+            model: model.into(),
+            error: error.into(),
+            latency_ms,
+            ..Attempt::default()
+        }
+    }
+
+    #[test]
+    fn a_failure_is_told_once() {
+        let of = |message: &str, attempts| Error { message: message.into(), attempts, ..Error::default() };
+        let tried = vec![attempt("m", "refused", 1), attempt("m", "refused", 2)];
+        for (message, attempts, wanted) in [
+            (
+                "No model answered: no model answered. Tried: dead/m (network: refused); dead/m (network: refused)",
+                tried,
+                "No model answered",
+            ),
+            (
+                "No model answered: first/a was asked for and rests",
+                vec![],
+                "No model answered: first/a was asked for and rests",
+            ),
+            (
+                "No model answered: no model answered within 4 min. Tried: dead/m",
+                vec![],
+                "No model answered within 4 min. Tried: dead/m",
+            ),
+            ("", vec![], ""),
+        ] {
+            assert_eq!(sentence(&of(message, attempts)), wanted);
+        }
+    }
+
+    #[test]
+    fn attempts_that_are_alike_are_counted() {
+        let attempts = [
+            attempt("m", "refused", 1),
+            attempt("n", "refused", 1),
+            attempt("m", "refused", 2),
+            attempt("m", "timeout", 3),
+        ];
+        let apart: Vec<(&str, &str, usize)> = told_apart(&attempts)
+            .iter()
+            .map(|(one, times)| (one.model.as_str(), one.error.as_str(), *times))
+            .collect();
+        assert_eq!(apart, [("m", "refused", 2), ("n", "refused", 1), ("m", "timeout", 1)]);
+    }
+}

@@ -1,0 +1,158 @@
+//! The line editor of a chat, and its history.
+
+use std::fs::{DirBuilder, Permissions};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use rustyline::completion::Completer;
+use rustyline::error::ReadlineError;
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
+use rustyline::history::DefaultHistory;
+use rustyline::validate::{ValidationContext, ValidationResult, Validator};
+use rustyline::{Config, Context, Editor, Helper};
+
+use super::command::COMMANDS;
+use super::entry;
+
+/// Messages that are kept; the oldest go first.
+const MAX_HISTORY: usize = 1000;
+/// A message that is longer is not kept, so that the file stays below 8 MiB whatever is said.
+const MAX_KEPT_BYTES: usize = 8 << 10;
+/// A history file that is larger is not ours, and is left alone.
+const MAX_FILE_BYTES: u64 = (MAX_HISTORY * MAX_KEPT_BYTES * 2) as u64;
+/// Nobody but its owner reads what was said.
+const PRIVATE_DIR: u32 = 0o700;
+const PRIVATE_FILE: u32 = 0o600;
+
+/// An editor with a history.
+pub(super) struct Editing {
+    editor: Editor<Typing, DefaultHistory>,
+    /// Where the history is kept, if that is possible.
+    file: Option<PathBuf>,
+}
+
+/// Prepares the terminal's editor; the terminal itself is touched only while a line is read.
+pub(super) fn begin() -> Result<Editing, ReadlineError> {
+    let config = Config::builder()
+        .max_history_size(MAX_HISTORY)?
+        .history_ignore_dups(true)?
+        .history_ignore_space(true)
+        .build();
+    let mut editor = Editor::with_config(config)?;
+    editor.set_helper(Some(Typing));
+    let state = std::env::var_os("XDG_STATE_HOME");
+    let file =
+        place(state.as_deref().map(Path::new), std::env::home_dir().as_deref()).filter(|file| is_ours(file));
+    if let Some(file) = &file {
+        // None yet, or one that cannot be read: then the history begins now.
+        let _ = editor.load_history(file);
+    }
+    Ok(Editing { editor, file })
+}
+
+impl Editing {
+    pub(super) fn readline(&mut self, prompt: &str) -> Result<String, ReadlineError> {
+        self.editor.readline(prompt)
+    }
+
+    /// Keeps a message; a history that cannot be written is no reason to stop talking.
+    pub(super) fn remember(&mut self, text: &str) {
+        if text.len() > MAX_KEPT_BYTES {
+            return;
+        }
+        let _ = self.editor.add_history_entry(text);
+        if let Some(file) = &self.file {
+            let _ = self.editor.append_history(file);
+        }
+    }
+}
+
+/// Where the history is: `$XDG_STATE_HOME/talon/chat-history`, or below `~/.local/state`.
+fn place(state: Option<&Path>, home: Option<&Path>) -> Option<PathBuf> {
+    let state = state.filter(|path| path.is_absolute()).map(Path::to_owned);
+    let state = state.or_else(|| Some(home?.join(".local/state")))?;
+    Some(state.join("talon/chat-history"))
+}
+
+/// Makes its directory, and sees to it that nobody else reads it.
+fn is_ours(file: &Path) -> bool {
+    let Some(dir) = file.parent() else { return false };
+    if DirBuilder::new().recursive(true).mode(PRIVATE_DIR).create(dir).is_err() {
+        return false;
+    }
+    match file.symlink_metadata() {
+        Ok(about) => {
+            let private = std::fs::set_permissions(file, Permissions::from_mode(PRIVATE_FILE));
+            about.is_file() && about.len() <= MAX_FILE_BYTES && private.is_ok()
+        }
+        Err(_) => true,
+    }
+}
+
+/// What the editor knows of chats: when a message is complete, and which commands there are.
+struct Typing;
+
+impl Validator for Typing {
+    fn validate(&self, typed: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
+        Ok(match entry::is_open(typed.input()) {
+            true => ValidationResult::Incomplete,
+            false => ValidationResult::Valid(None),
+        })
+    }
+}
+
+impl Completer for Typing {
+    type Candidate = String;
+
+    fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
+        Ok((0, completions(&line[..at])))
+    }
+}
+
+/// The commands that begin so.
+fn completions(line: &str) -> Vec<String> {
+    let Some(begun) = line.strip_prefix('/') else { return Vec::new() };
+    let names = COMMANDS.iter().map(|(name, ..)| *name);
+    names
+        .filter(|name| name.starts_with(begun) && !name.starts_with('/'))
+        .map(|name| format!("/{name} "))
+        .collect()
+}
+
+impl Hinter for Typing {
+    type Hint = String;
+}
+impl Highlighter for Typing {}
+impl Helper for Typing {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_history_is_where_state_belongs_and_private() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Some(Path::new("/home/a"));
+        assert_eq!(place(None, home).unwrap(), Path::new("/home/a/.local/state/talon/chat-history"));
+        assert_eq!(place(Some(Path::new("relative")), None), None);
+        let file = place(Some(dir.path()), home).unwrap();
+        assert!(is_ours(&file));
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(file.parent().unwrap()), PRIVATE_DIR);
+        std::fs::write(&file, "#V2\nhello\n").unwrap();
+        std::fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
+        assert!(is_ours(&file));
+        assert_eq!(mode(&file), PRIVATE_FILE);
+        std::fs::remove_file(&file).unwrap();
+        std::fs::create_dir(&file).unwrap();
+        assert!(!is_ours(&file), "no file");
+    }
+
+    #[test]
+    fn commands_are_completed_and_messages_are_not() {
+        assert_eq!(completions("/co"), ["/cost ", "/compact "]);
+        assert!(completions("co").is_empty());
+        assert!(completions("/nothing").is_empty());
+    }
+}

@@ -1,0 +1,57 @@
+//! Messages of several lines.
+//!
+//! A line that ends in a backslash goes on in the next one, and so does what is inside a fence of three backticks.
+
+const FENCE: &str = "```";
+
+/// Whether more lines belong to it.
+pub(super) fn is_open(text: &str) -> bool {
+    if text.starts_with('/') && !text.starts_with("//") {
+        return false;
+    }
+    let fences = text.lines().filter(|line| line.trim_start().starts_with(FENCE)).count();
+    fences % 2 == 1 || ends_in_backslash(text)
+}
+
+/// An even number of them is that many written backslashes.
+fn ends_in_backslash(text: &str) -> bool {
+    (text.len() - text.trim_end_matches('\\').len()) % 2 == 1
+}
+
+/// The message without the backslashes that joined its lines.
+pub(super) fn joined(text: &str) -> String {
+    let mut all = String::with_capacity(text.len());
+    let mut fenced = false;
+    for (at, line) in text.split('\n').enumerate() {
+        if at > 0 {
+            all.push('\n');
+        }
+        let goes_on = !fenced && ends_in_backslash(line);
+        all.push_str(if goes_on { &line[..line.len() - 1] } else { line });
+        fenced ^= line.trim_start().starts_with(FENCE);
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backslashes_and_fences_go_on() {
+        for (text, open) in [
+            ("hello", false),
+            ("hello \\", true),
+            ("a path\\\\", false),
+            ("```rust\nfn main() {}", true),
+            ("```rust\nfn main() {}\n```", false),
+            ("```\na \\\n```", false),
+            ("/help \\", false),
+            ("//x \\", true),
+        ] {
+            assert_eq!(is_open(text), open, "{text:?}");
+        }
+        assert_eq!(joined("one \\\ntwo"), "one \ntwo");
+        assert_eq!(joined("```\na \\\nb\n```"), "```\na \\\nb\n```");
+    }
+}

@@ -1,0 +1,64 @@
+//! Which calls were shown in this chat, as they were: only that is approved without another question.
+
+use std::collections::BTreeMap;
+
+use talon_proto::agent::Approval;
+
+use super::super::turn::approval::is_pending;
+
+/// Calls that are remembered. More than a chat shows in a day; beyond it all are forgotten, and shown and asked about once more.
+const MAX_SEEN: usize = 1000;
+
+/// What somebody saw, by its id.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    digests: BTreeMap<String, String>,
+}
+
+impl Seen {
+    /// These were shown, as they will run. Of one that is decided only its name is.
+    pub(super) fn saw<'a>(&mut self, approvals: impl IntoIterator<Item = &'a Approval>) {
+        for approval in approvals.into_iter().filter(|approval| is_pending(approval)) {
+            if self.digests.len() >= MAX_SEEN {
+                self.digests.clear();
+            }
+            self.digests.insert(approval.id.clone(), approval.digest.clone());
+        }
+    }
+
+    /// Whether exactly this was shown.
+    pub(super) fn has(&self, approval: &Approval) -> bool {
+        !approval.digest.is_empty() && self.digests.get(&approval.id) == Some(&approval.digest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn approval(id: &str, digest: &str, state: &str) -> Approval {
+        Approval { id: id.into(), digest: digest.into(), state: state.into(), ..Approval::default() }
+    }
+
+    #[test]
+    fn only_what_was_shown_is_known() {
+        let mut seen = Seen::default();
+        seen.saw(&[approval("a", "1", "pending"), approval("b", "2", "approved"), approval("c", "", "")]);
+        assert!(seen.has(&approval("a", "1", "pending")));
+        // Another call under the same name, another one of the same kind, one that was named alone, and one without a digest.
+        for (id, digest) in [("a", "2"), ("d", "1"), ("b", "2"), ("c", "")] {
+            assert!(!seen.has(&approval(id, digest, "pending")), "{id}");
+        }
+        seen.saw(&[approval("a", "2", "pending")]);
+        assert!(seen.has(&approval("a", "2", "pending")) && !seen.has(&approval("a", "1", "pending")));
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let mut seen = Seen::default();
+        for id in 0..=MAX_SEEN {
+            seen.saw(&[approval(&id.to_string(), "1", "")]);
+        }
+        assert_eq!(seen.digests.len(), 1);
+    }
+}

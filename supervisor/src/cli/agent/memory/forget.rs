@@ -1,0 +1,90 @@
+//! `talon memory forget`.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+use serde_json::json;
+use talon_proto::agent::ForgetMemoriesRequest;
+use talon_proto::agent::forget_memories_request::What;
+use talon_sanitize::{Sanitized, inert};
+
+use super::super::super::failure::Failure;
+use super::super::super::output::Out;
+use super::super::super::{Global, ask, call};
+use super::super::reach::Reach;
+use super::super::words::{count, one};
+use crate::exit;
+
+/// Forget what is remembered: one thing, all with a tag, or what was not of use for long.
+#[derive(Debug, Args)]
+#[command(
+    visible_alias = "rm",
+    after_help = "Examples:
+  talon memory forget 01K0
+  talon memory forget --tag workflow
+  talon memory forget --unused-for 90d --yes"
+)]
+pub(in crate::cli) struct ForgetArgs {
+    #[command(flatten)]
+    which: Which,
+    /// Do not ask. Nobody is asked anyway where there is no terminal to ask on.
+    #[arg(long)]
+    yes: bool,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct Which {
+    /// This one.
+    #[arg(value_name = "ID")]
+    id: Option<String>,
+    /// All with this tag.
+    #[arg(long, value_name = "TAG")]
+    tag: Option<String>,
+    /// All that were not recorded again for this long, such as 90d.
+    #[arg(long, value_name = "DURATION", value_parser = call::timeout)]
+    unused_for: Option<Duration>,
+}
+
+impl Which {
+    fn what(self, now: SystemTime) -> (Option<What>, Sanitized) {
+        if let Some(id) = self.id {
+            let words = inert!("memory {}", one(&id));
+            return (Some(What::Id(id)), words);
+        }
+        if let Some(tag) = self.tag {
+            let words = inert!("all memories with the tag {}", one(&tag));
+            return (Some(What::Tag(tag)), words);
+        }
+        // clap lets none of the three be missing.
+        let before = now.checked_sub(self.unused_for.unwrap_or_default()).unwrap_or(UNIX_EPOCH);
+        let unix_ms = before.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let what = What::NotUsedSinceUnixMs(u64::try_from(unix_ms).unwrap_or(u64::MAX));
+        (Some(what), "all memories that were not of use for so long".into())
+    }
+}
+
+impl ForgetArgs {
+    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        let is_one = self.which.id.is_some();
+        let (what, words) = self.which.what(SystemTime::now());
+        let reach = Reach::connect(global).await?;
+        let asks = !is_one && !self.yes && ask::can_be_asked();
+        if asks && !ask::is_confirmed(inert!("Forget {} for good?", words), out)? {
+            out.say("nothing was forgotten");
+            return Ok(exit::OK);
+        }
+        let request = ForgetMemoriesRequest { what };
+        let forgotten =
+            reach.once(async move |mut agent| agent.forget_memories(request).await).await?.forgotten;
+        if out.is_json() {
+            out.json(&json!({ "forgotten": forgotten }));
+        } else if forgotten == 0 {
+            out.line("there was nothing like that");
+        } else {
+            out.line(inert!("forgot {}", one(&count(forgotten))));
+        }
+        // One that was named and is not there is a mistake of somebody's.
+        Ok(if is_one && forgotten == 0 { exit::REFUSED } else { exit::OK })
+    }
+}

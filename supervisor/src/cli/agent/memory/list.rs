@@ -1,0 +1,147 @@
+//! `talon memory list` and `search`.
+
+use clap::Args;
+use serde_json::{Value, json};
+use talon_proto::agent::{ListMemoriesRequest, Memory};
+use talon_sanitize::inert;
+
+use super::super::super::Global;
+use super::super::super::failure::Failure;
+use super::super::super::output::Out;
+use super::super::super::show::stamp;
+use super::super::super::table::{Column, Table};
+use super::super::json::memory;
+use super::super::reach::Reach;
+use super::super::words::{count, counted, within};
+use crate::exit;
+
+/// How many are asked for at once.
+const PAGE_SIZE: u32 = 200;
+/// How much of one is shown in a table; `talon memory show` has all of it.
+const CONTENT_BYTES: usize = 80;
+
+/// List what is remembered, the newest first.
+#[derive(Debug, Args)]
+#[command(
+    visible_alias = "ls",
+    after_help = "Examples:
+  talon memory list
+  talon memory list --tag workflow --output json | jq '.memories[].workflow.trigger'"
+)]
+pub(in crate::cli) struct ListArgs {
+    #[command(flatten)]
+    which: Which,
+}
+
+/// Find what is remembered by the words that are in it.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  talon memory search invoice
+  talon memory search 'green tea' --tag preference")]
+pub(in crate::cli) struct SearchArgs {
+    /// Words.
+    #[arg(value_name = "TEXT")]
+    text: String,
+    #[command(flatten)]
+    which: Which,
+}
+
+#[derive(Debug, Args)]
+struct Which {
+    /// Only with this tag. May be repeated: all of them then.
+    #[arg(long = "tag", value_name = "TAG")]
+    tags: Vec<String>,
+    /// At most so many.
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+}
+
+impl ListArgs {
+    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        self.which.run(String::new(), global, out).await
+    }
+}
+
+impl SearchArgs {
+    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        self.which.run(self.text, global, out).await
+    }
+}
+
+impl Which {
+    async fn run(self, text: String, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        let reach = Reach::connect(global).await?;
+        let searched = !text.is_empty() || !self.tags.is_empty();
+        let (memories, more) = self.memories(text, &reach).await?;
+        if out.is_json() {
+            out.json(&json!({ "memories": memories.iter().map(memory).collect::<Value>(), "more": more }));
+            return Ok(exit::OK);
+        }
+        if memories.is_empty() {
+            out.line(if searched {
+                "nothing that is remembered is like that"
+            } else {
+                "nothing is remembered"
+            });
+            return Ok(exit::OK);
+        }
+        let mut table = Table::of(&[
+            Column::text("MEMORY", 0),
+            Column::text("CREATED", 3),
+            Column::text("LAST USED", 4),
+            Column::number("TIMES", 5),
+            Column::text("TAGS", 2),
+            Column::text("CONTENT", 1),
+        ]);
+        let listed = memories.len() as u64;
+        for memory in memories {
+            let used = match memory.last_used_unix_ms {
+                0 => "".into(),
+                at => stamp(at),
+            };
+            let content = memory.workflow.as_ref().map_or(&memory.content, |workflow| &workflow.trigger);
+            table.row(vec![
+                memory.id.into(),
+                stamp(memory.created_unix_ms).into(),
+                used.into(),
+                count(memory.count).into(),
+                memory.tags.join(", ").into(),
+                within(content, CONTENT_BYTES).into(),
+            ]);
+        }
+        table.fit(out.columns());
+        out.table(&table);
+        if more {
+            out.say(inert!("{} shown, and there are more: --limit shows them", counted(listed, "line")));
+        }
+        Ok(exit::OK)
+    }
+
+    async fn memories(&self, text: String, reach: &Reach) -> Result<(Vec<Memory>, bool), Failure> {
+        let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        let mut memories = Vec::new();
+        let mut page_token = String::new();
+        loop {
+            let left = u32::try_from(limit - memories.len()).unwrap_or(PAGE_SIZE);
+            let request = ListMemoriesRequest {
+                text: text.clone(),
+                tags: self.tags.clone(),
+                page_size: left.min(PAGE_SIZE),
+                page_token,
+            };
+            let page = reach
+                .ask(|mut agent| {
+                    let request = request.clone();
+                    async move { agent.list_memories(request).await }
+                })
+                .await?;
+            memories.extend(page.memories);
+            page_token = page.next_page_token;
+            if memories.len() >= limit || page_token.is_empty() {
+                let more = memories.len() > limit || !page_token.is_empty();
+                memories.truncate(limit);
+                return Ok((memories, more));
+            }
+        }
+    }
+}

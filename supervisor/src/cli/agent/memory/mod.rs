@@ -1,0 +1,37 @@
+//! `talon memory`: what the agent remembers beyond a session.
+
+mod forget;
+mod list;
+mod show;
+
+use clap::Subcommand;
+
+use super::super::Global;
+use super::super::failure::Failure;
+use super::super::output::Out;
+
+/// Look at what the agent remembers, and make it forget.
+///
+/// Facts and preferences that were saved, and workflows: turns that succeeded with several tool calls.
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:
+  talon memory list
+  talon memory search invoice
+  talon memory forget 01K0")]
+pub(in crate::cli) enum MemoryVerb {
+    List(list::ListArgs),
+    Search(list::SearchArgs),
+    Show(show::ShowArgs),
+    Forget(forget::ForgetArgs),
+}
+
+impl MemoryVerb {
+    pub(in crate::cli) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        match self {
+            Self::List(args) => args.run(global, out).await,
+            Self::Search(args) => args.run(global, out).await,
+            Self::Show(args) => args.run(global, out).await,
+            Self::Forget(args) => args.run(global, out).await,
+        }
+    }
+}

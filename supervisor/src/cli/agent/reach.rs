@@ -1,0 +1,163 @@
+//! The connection to the agent, and what its errors mean for an exit code.
+
+use std::io;
+use std::path::Path;
+
+use talon_client::{Agent, Known, TurnError, dial, is_nobody};
+use talon_listen::Stranger;
+use tonic::transport::Channel;
+use tonic::{Code, Response, Status};
+
+use talon_proto::agent::agent_client::AgentClient;
+
+use super::super::failure::Failure;
+use super::super::{Global, client, socket};
+use crate::exit;
+
+/// The agent that belongs to the supervisor that is meant.
+pub(super) struct Reach {
+    pub(super) agent: Agent,
+}
+
+impl Reach {
+    /// Connects, or says how to get an agent.
+    pub(super) async fn connect(global: &Global) -> Result<Self, Failure> {
+        let host = socket::find(global)?;
+        let path = Agent::beside(&host);
+        let first = match dial(&path).await {
+            Ok(first) => first,
+            Err(error) => return Err(absent(&host, &path, &error).await),
+        };
+        let agent = Agent::over(first, path.clone()).await.map_err(|error| {
+            Failure::new(
+                exit::UNREACHABLE,
+                format!(
+                    "{} closed the connection at once ({}): the agent may be starting, or have too many clients; try \
+                     again, and see `talon status`",
+                    path.display(),
+                    client::chain(&error)
+                ),
+            )
+        })?;
+        Ok(Self { agent })
+    }
+
+    /// Asks something that changes nothing; asked again if the agent is started anew meanwhile.
+    pub(super) async fn ask<T, F>(
+        &self,
+        question: impl FnMut(AgentClient<Channel>) -> F,
+    ) -> Result<T, Failure>
+    where
+        F: Future<Output = Result<Response<T>, Status>>,
+    {
+        let answer = self.agent.ask(question).await;
+        answer.map(Response::into_inner).map_err(|status| self.failure(&status))
+    }
+
+    /// Asks something that may change something, once.
+    pub(super) async fn once<T>(
+        &self,
+        question: impl AsyncFnOnce(AgentClient<Channel>) -> Result<Response<T>, Status>,
+    ) -> Result<T, Failure> {
+        let answer = question(self.agent.grpc()).await;
+        answer.map(Response::into_inner).map_err(|status| self.failure(&status))
+    }
+
+    /// What a gRPC error of this agent means.
+    pub(super) fn failure(&self, status: &Status) -> Failure {
+        from_status(self.agent.path(), status)
+    }
+
+    /// What it means that a turn could not be followed.
+    pub(super) fn turn_failure(&self, error: &TurnError) -> Failure {
+        match error {
+            TurnError::Refused(status) => self.failure(status),
+            TurnError::Unknown(_) | TurnError::Missed { .. } => {
+                Failure::new(exit::UNREACHABLE, error.to_string())
+            }
+            TurnError::Lost { session_id, status } => {
+                let failure = self.failure(status);
+                match session_id {
+                    Some(id) => Failure::new(
+                        failure.code(),
+                        format!("{failure}; then go on with `talon chat --session {id}`"),
+                    ),
+                    None => failure,
+                }
+            }
+        }
+    }
+}
+
+/// Why there is no connection: no supervisor, or one without an agent.
+async fn absent(host: &Path, path: &Path, error: &io::Error) -> Failure {
+    if let Some(stranger) = Stranger::of(error) {
+        return Failure::new(exit::DENIED, stranger.to_string());
+    }
+    if is_nobody(error) {
+        return match dial(host).await {
+            Ok(_) => Failure::new(
+                exit::UNREACHABLE,
+                "the agent is not running: set `agent.enabled: true` in the configuration and restart the supervisor; if it \
+                 is set, `talon status` says what keeps it from running",
+            ),
+            Err(error) => client::unreachable(host, &error),
+        };
+    }
+    client::unreachable(path, error)
+}
+
+fn from_status(path: &Path, status: &Status) -> Failure {
+    let said = status.message();
+    if Known::of(status) != Known::Answered {
+        return Failure::new(
+            exit::UNREACHABLE,
+            format!(
+                "the agent at {} went away ({said}): it is started again by itself; try again, and see `talon status`",
+                path.display()
+            ),
+        );
+    }
+    match status.code() {
+        Code::PermissionDenied | Code::Unauthenticated => Failure::new(exit::DENIED, said),
+        Code::InvalidArgument => Failure::usage(said),
+        Code::NotFound
+        | Code::AlreadyExists
+        | Code::ResourceExhausted
+        | Code::OutOfRange
+        | Code::FailedPrecondition
+        | Code::Aborted => Failure::new(exit::REFUSED, said),
+        Code::Unavailable | Code::DeadlineExceeded | Code::Cancelled => Failure::new(exit::HOST_FAULT, said),
+        Code::Unimplemented => Failure::failed(format!(
+            "the agent at {} does not know this request: it is another version of talon; use the `talon` that its \
+             supervisor was started with",
+            path.display()
+        )),
+        code => Failure::failed(format!(
+            "the agent failed ({code:?}: {said}); see the supervisor's log, with TALON_LOG=agent=debug"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_grpc_code_has_an_exit_code() {
+        let path = Path::new("/run/talon/agent.sock");
+        for (code, exit) in [
+            (Code::PermissionDenied, exit::DENIED),
+            (Code::InvalidArgument, exit::USAGE),
+            (Code::NotFound, exit::REFUSED),
+            (Code::FailedPrecondition, exit::REFUSED),
+            (Code::Unavailable, exit::HOST_FAULT),
+            (Code::Unimplemented, exit::FAILED),
+            (Code::Internal, exit::FAILED),
+        ] {
+            assert_eq!(from_status(path, &Status::new(code, "why")).code(), exit, "{code:?}");
+        }
+        let broken = Status::from_error(Box::new(io::Error::from(io::ErrorKind::BrokenPipe)));
+        assert_eq!(from_status(path, &broken).code(), exit::UNREACHABLE);
+    }
+}

@@ -1,0 +1,57 @@
+//! `talon session compact`.
+
+use clap::Args;
+use talon_proto::agent::{CompactSessionRequest, CompactSessionResponse};
+use talon_sanitize::{Sanitized, inert};
+
+use super::super::super::Global;
+use super::super::super::failure::Failure;
+use super::super::super::output::Out;
+use super::super::json::compacted;
+use super::super::reach::Reach;
+use super::super::words::{count, counted, one};
+use crate::exit;
+
+/// Put a summary in the place of the older turns of a session.
+///
+/// A model is asked for it, which costs something. What it stands for stays in the store: `talon session show --all`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  talon session compact 01K0
+  talon session compact 01K0 --keep 2")]
+pub(in crate::cli) struct CompactArgs {
+    /// Which.
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Leave so many turns as they are; otherwise 5.
+    #[arg(long, value_name = "TURNS", value_parser = clap::value_parser!(u32).range(1..))]
+    keep: Option<u32>,
+}
+
+impl CompactArgs {
+    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        let reach = Reach::connect(global).await?;
+        let request =
+            CompactSessionRequest { session_id: self.id.clone(), keep_turns: self.keep.unwrap_or_default() };
+        let response = reach.once(async move |mut agent| agent.compact_session(request).await).await?;
+        if out.is_json() {
+            out.json(&compacted(&self.id, &response));
+        } else {
+            out.line(outcome(&response));
+        }
+        Ok(exit::OK)
+    }
+}
+
+/// What came of it, in one line.
+pub(in crate::cli::agent) fn outcome(response: &CompactSessionResponse) -> Sanitized {
+    if response.messages == 0 {
+        return "nothing is old enough to be summarized".into();
+    }
+    inert!(
+        "{} summarized: {} tokens instead of {}",
+        counted(response.messages, "message"),
+        one(&count(response.tokens_after)),
+        one(&count(response.tokens_before))
+    )
+}

@@ -1,0 +1,113 @@
+//! `talon session list`.
+
+use clap::Args;
+use serde_json::{Value, json};
+use talon_proto::agent::{ListSessionsRequest, Session};
+use talon_sanitize::inert;
+
+use super::super::super::Global;
+use super::super::super::failure::Failure;
+use super::super::super::output::Out;
+use super::super::super::show::stamp;
+use super::super::super::table::{Column, Table};
+use super::super::json::session;
+use super::super::reach::Reach;
+use super::super::words::{count, counted, usd, within};
+use crate::exit;
+
+/// How many are asked for at once, the most that the agent gives.
+const PAGE_SIZE: u32 = 200;
+/// How much of a title is shown in a table.
+const TITLE_BYTES: usize = 60;
+
+/// List sessions, the last used first.
+#[derive(Debug, Args)]
+#[command(
+    visible_alias = "ls",
+    after_help = "Examples:
+  talon session list
+  talon session list --limit 1000 --output json | jq -r '.sessions[] | select(.turn == \"waiting\") | .id'"
+)]
+pub(in crate::cli) struct ListArgs {
+    /// Everybody's, for operators; otherwise your own.
+    #[arg(long)]
+    all: bool,
+    /// Only those of this channel, such as cli.
+    #[arg(long, value_name = "CHANNEL")]
+    channel: Option<String>,
+    /// At most so many.
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+}
+
+impl ListArgs {
+    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        let reach = Reach::connect(global).await?;
+        let (sessions, more) = self.sessions(&reach).await?;
+        if out.is_json() {
+            out.json(&json!({ "sessions": sessions.iter().map(session).collect::<Value>(), "more": more }));
+            return Ok(exit::OK);
+        }
+        if sessions.is_empty() {
+            out.line("no sessions: begin one with `talon chat` or `talon ask`");
+            return Ok(exit::OK);
+        }
+        let mut table = Table::of(&[
+            Column::text("SESSION", 0),
+            Column::text("UPDATED", 3),
+            Column::text("TURN", 0),
+            Column::text("SENDER", if self.all { 0 } else { 5 }),
+            Column::text("CHANNEL", 6),
+            Column::number("MESSAGES", 2),
+            Column::number("COST", 4),
+            Column::text("TITLE", 1),
+        ]);
+        let listed = sessions.len() as u64;
+        for session in sessions {
+            table.row(vec![
+                session.id.into(),
+                stamp(session.updated_unix_ms).into(),
+                session.turn.into(),
+                session.sender.into(),
+                session.channel.into(),
+                count(session.messages).into(),
+                usd(session.cost_pico_usd).into(),
+                within(&session.title, TITLE_BYTES).into(),
+            ]);
+        }
+        table.fit(out.columns());
+        out.table(&table);
+        if more {
+            out.say(inert!("{}, and there are more: --limit shows them", counted(listed, "session")));
+        }
+        Ok(exit::OK)
+    }
+
+    async fn sessions(&self, reach: &Reach) -> Result<(Vec<Session>, bool), Failure> {
+        let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        let mut sessions = Vec::new();
+        let mut page_token = String::new();
+        loop {
+            let left = u32::try_from(limit - sessions.len()).unwrap_or(PAGE_SIZE);
+            let request = ListSessionsRequest {
+                all: self.all,
+                channel: self.channel.clone().unwrap_or_default(),
+                page_size: left.min(PAGE_SIZE),
+                page_token,
+            };
+            let page = reach
+                .ask(|mut agent| {
+                    let request = request.clone();
+                    async move { agent.list_sessions(request).await }
+                })
+                .await?;
+            sessions.extend(page.sessions);
+            page_token = page.next_page_token;
+            if sessions.len() >= limit || page_token.is_empty() {
+                let more = sessions.len() > limit || !page_token.is_empty();
+                sessions.truncate(limit);
+                return Ok((sessions, more));
+            }
+        }
+    }
+}

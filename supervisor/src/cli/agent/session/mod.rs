@@ -1,0 +1,41 @@
+//! `talon session`: what was said, and what becomes of it.
+
+pub(super) mod compact;
+mod delete;
+mod list;
+mod resume;
+pub(super) mod show;
+
+use clap::Subcommand;
+
+use super::super::Global;
+use super::super::failure::Failure;
+use super::super::output::Out;
+
+/// List sessions, read them, and operate them.
+///
+/// A session is a conversation with the agent. It is kept until it is deleted, also what a summary stands for.
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:
+  talon session list
+  talon session show 01K0 --all
+  talon chat --session 01K0")]
+pub(in crate::cli) enum SessionVerb {
+    List(list::ListArgs),
+    Show(show::ShowArgs),
+    Resume(resume::ResumeArgs),
+    Compact(compact::CompactArgs),
+    Delete(delete::DeleteArgs),
+}
+
+impl SessionVerb {
+    pub(in crate::cli) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        match self {
+            Self::List(args) => args.run(global, out).await,
+            Self::Show(args) => args.run(global, out).await,
+            Self::Resume(args) => args.run(global, out).await,
+            Self::Compact(args) => args.run(global, out).await,
+            Self::Delete(args) => args.run(global, out).await,
+        }
+    }
+}

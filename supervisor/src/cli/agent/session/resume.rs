@@ -1,0 +1,49 @@
+//! `talon session resume`.
+
+use clap::Args;
+use serde_json::json;
+use talon_proto::agent::ResumeSessionRequest;
+use talon_sanitize::inert;
+
+use super::super::super::Global;
+use super::super::super::failure::Failure;
+use super::super::super::output::Out;
+use super::super::json::session;
+use super::super::reach::Reach;
+use super::super::words::one;
+use crate::exit;
+
+/// Make an idle session active again; a turn that was interrupted goes on.
+///
+/// What was interrupted by a restart of the agent is taken up where it was: no call of a tool is made twice.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  talon session resume 01K0
+  talon chat --session 01K0                    # resumes it, and follows")]
+pub(in crate::cli) struct ResumeArgs {
+    /// Which.
+    #[arg(value_name = "ID")]
+    id: String,
+}
+
+impl ResumeArgs {
+    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        let reach = Reach::connect(global).await?;
+        let request = ResumeSessionRequest { session_id: self.id.clone() };
+        let response = reach.once(async move |mut agent| agent.resume_session(request).await).await?;
+        if out.is_json() {
+            let session = response.session.as_ref().map(session);
+            out.json(&json!({ "session": session, "continues": response.continues }));
+        } else if response.continues {
+            let id = one(&self.id);
+            out.line(inert!(
+                "{} is active, and its turn goes on: follow it with `talon chat --session {}`",
+                id,
+                id
+            ));
+        } else {
+            out.line(inert!("{} is active", one(&self.id)));
+        }
+        Ok(exit::OK)
+    }
+}

@@ -1,0 +1,132 @@
+//! `talon session show`.
+
+use anstyle::{AnsiColor, Style};
+use clap::Args;
+use serde_json::{Value, json};
+use talon_proto::agent::{GetSessionRequest, Message, Session};
+use talon_sanitize::{Raw, inert};
+
+use super::super::super::Global;
+use super::super::super::failure::Failure;
+use super::super::super::line::Line;
+use super::super::super::output::Out;
+use super::super::super::show::stamp;
+use super::super::super::table::Table;
+use super::super::json::{message, session};
+use super::super::reach::Reach;
+use super::super::words::{content, count, counted, one, tool, usd, within};
+use crate::exit;
+
+/// How many messages are asked for at once.
+const PAGE_SIZE: u32 = 200;
+/// How much of a call's arguments is shown; JSON has all of it.
+const ARGUMENTS_BYTES: usize = 400;
+
+const WHO: Style = AnsiColor::Cyan.on_default().bold();
+const DIM: Style = Style::new().dimmed();
+
+/// Show a session: what it wants, and what was said in it.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  talon session show 01K0
+  talon session show 01K0 --all --output json | jq -r '.messages[] | select(.role == \"assistant\") | .content'")]
+pub(in crate::cli) struct ShowArgs {
+    /// Which.
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Also what summaries replaced.
+    #[arg(long)]
+    all: bool,
+    /// At most so many messages.
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+}
+
+impl ShowArgs {
+    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+        let reach = Reach::connect(global).await?;
+        let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        let (mut whole, mut messages, mut page_token) =
+            (Session::default(), Vec::<Message>::new(), String::new());
+        let more = loop {
+            let request = GetSessionRequest {
+                session_id: self.id.clone(),
+                all: self.all,
+                page_size: u32::try_from(limit - messages.len()).unwrap_or(PAGE_SIZE).min(PAGE_SIZE),
+                page_token,
+            };
+            let page = reach
+                .ask(|mut agent| {
+                    let request = request.clone();
+                    async move { agent.get_session(request).await }
+                })
+                .await?;
+            whole = page.session.unwrap_or(whole);
+            messages.extend(page.messages);
+            page_token = page.next_page_token;
+            if messages.len() >= limit || page_token.is_empty() {
+                let more = messages.len() > limit || !page_token.is_empty();
+                messages.truncate(limit);
+                break more;
+            }
+        };
+        if out.is_json() {
+            let messages = messages.iter().map(message).collect::<Value>();
+            out.json(&json!({ "session": session(&whole), "messages": messages, "more": more }));
+            return Ok(exit::OK);
+        }
+        facts(&whole, out);
+        for message in &messages {
+            out.line("");
+            said(message, out);
+        }
+        if more {
+            let shown = counted(messages.len() as u64, "message");
+            out.say(inert!("{}, and there are more: --limit shows them", shown));
+        }
+        Ok(exit::OK)
+    }
+}
+
+/// What the session is and wants.
+pub(in crate::cli::agent) fn facts(session: &Session, out: &mut Out) {
+    let mut table = Table::new(&[]);
+    let mut row = |key: &str, value: String| {
+        if !value.is_empty() {
+            table.row(vec![key.into(), value.into()]);
+        }
+    };
+    row("session", session.id.clone());
+    row("title", session.title.clone());
+    row("sender", format!("{} ({})", session.sender, session.channel));
+    row("state", format!("{}, turn: {}", session.state, session.turn));
+    row("model", session.model.clone());
+    row("thinking", session.thinking.clone());
+    row("tools", session.tools.join(", "));
+    row("created", stamp(session.created_unix_ms).into_string());
+    row("updated", stamp(session.updated_unix_ms).into_string());
+    row("messages", count(session.messages));
+    row("cost", usd(session.cost_pico_usd));
+    out.table(&table);
+}
+
+fn said(message: &Message, out: &mut Out) {
+    let what = if message.summary { " (a summary of what was before)" } else { "" };
+    out.line(
+        Line::styled(WHO, one(&message.role))
+            .and(what)
+            .and_styled(DIM, inert!("  {}", stamp(message.unix_ms))),
+    );
+    if !message.content.is_empty() {
+        out.text(&Raw::from(&message.content).text());
+    }
+    for call in &message.tool_calls {
+        let arguments = within(&call.arguments, ARGUMENTS_BYTES);
+        out.line(Line::from(inert!("→ {} ", tool(&call.tool))).and(arguments));
+    }
+    for result in &message.tool_results {
+        let mark = if result.success { "✓" } else { "✗" };
+        out.line(inert!("{} {}", mark, tool(&result.tool)));
+        out.text(&Raw::from(content(&result.output)).text());
+    }
+}

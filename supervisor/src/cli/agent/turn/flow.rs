@@ -1,0 +1,141 @@
+//! Text that comes in pieces, made inert without waiting for its end.
+//!
+//! What the sanitizer looks for does not stop where a piece does, and what ends in the middle of a delimiter is marked, as it may
+//! become one. So what may still be one waits until that can be seen, and so does a character that others may be joined to;
+//! everything else is shown at once.
+
+use talon_sanitize::{Raw, Sanitized};
+
+/// What delimiters begin with.
+const OPENERS: [char; 2] = ['<', '['];
+/// What they are made of, besides letters; some are spelled out.
+const IN_DELIMITERS: [char; 12] = ['<', '>', '[', ']', '{', '}', '|', '&', '%', '\\', '`', '#'];
+/// Words behind an opener that may still be a name with what belongs to it, as the sanitizer sees it.
+const WORDS_OF_A_NAME: usize = 3;
+/// What is longer is shown as far as it is there: no delimiter is so long, and nobody waits for it.
+const LONGEST_WAIT_BYTES: usize = 256;
+
+/// Pieces in, inert pieces out.
+#[derive(Debug, Default)]
+pub(super) struct Flow {
+    waiting: String,
+}
+
+impl Flow {
+    /// One more piece; what can be shown now.
+    pub(super) fn push(&mut self, piece: &str) -> Option<Sanitized> {
+        self.waiting.push_str(piece);
+        let upto = ready(&self.waiting);
+        let rest = self.waiting.split_off(upto);
+        Self::inert(std::mem::replace(&mut self.waiting, rest))
+    }
+
+    /// The end of the text; what waited.
+    pub(super) fn finish(&mut self) -> Option<Sanitized> {
+        Self::inert(std::mem::take(&mut self.waiting))
+    }
+
+    fn inert(text: String) -> Option<Sanitized> {
+        (!text.is_empty()).then(|| Raw::from(text).text())
+    }
+}
+
+/// How much of a text can be judged already.
+fn ready(text: &str) -> usize {
+    if text.len() > LONGEST_WAIT_BYTES {
+        return text.len();
+    }
+    let mut upto = text.len();
+    let word = |upto: usize| {
+        text[..upto].char_indices().rfind(|(_, c)| c.is_whitespace()).map_or(0, |(at, c)| at + c.len_utf8())
+    };
+    if text[word(upto)..].contains(IN_DELIMITERS) {
+        upto = word(upto);
+    }
+    while let Some(at) = text[..upto].rfind(OPENERS) {
+        if is_settled(&text[at..upto]) {
+            break;
+        }
+        upto = word(at);
+    }
+    // Emoji are joined to what follows them.
+    let joins = |c: char| !c.is_ascii() && !c.is_alphanumeric();
+    text[..upto].trim_end_matches(joins).len()
+}
+
+/// Whether what follows on an opener shows what it is: it was closed, or several words came that are no name.
+fn is_settled(opened: &str) -> bool {
+    let whole = opened.ends_with(char::is_whitespace);
+    opened.contains(['>', ']']) || opened.split_whitespace().count() > WORDS_OF_A_NAME + usize::from(!whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn shown(pieces: &[&str]) -> Vec<String> {
+        let mut flow = Flow::default();
+        let mut all: Vec<String> =
+            pieces.iter().map(|piece| flow.push(piece).unwrap_or_default().into_string()).collect();
+        all.push(flow.finish().unwrap_or_default().into_string());
+        all
+    }
+
+    #[test]
+    fn plain_words_are_shown_at_once() {
+        assert_eq!(shown(&["Hel", "lo, ", "日本"]), ["Hel", "lo, ", "日本", ""]);
+    }
+
+    #[test]
+    fn what_may_become_a_delimiter_waits_for_its_end() {
+        assert_eq!(shown(&["a <tool", "_call", "> b"]), ["a ", "", "<·tool_call> b", ""]);
+        assert_eq!(shown(&["if x < ", "y && z ", "{"]), ["if x ", "< y && z ", "", "{"]);
+    }
+
+    #[test]
+    fn joined_characters_stay_together() {
+        assert_eq!(shown(&["a 👩", "\u{200d}", "💻 b"]), ["a ", "", "👩\u{200d}💻 b", ""]);
+    }
+
+    #[test]
+    fn a_word_without_an_end_is_no_reason_to_wait_for_ever() {
+        let long = format!("<{}", "a".repeat(LONGEST_WAIT_BYTES));
+        assert_eq!(shown(&[&long]), [long, String::new()]);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_acts_on_a_terminal_and_no_letter_is_lost(pieces in proptest::collection::vec(piece(), 0..12)) {
+            let all = shown(&pieces).concat();
+            prop_assert!(all.chars().all(|c| !c.is_control() || c == '\n' || c == '\t'), "{all:?}");
+            let letters = |text: &str| text.chars().filter(char::is_ascii_alphanumeric).collect::<String>();
+            // What cannot be seen becomes a note, which has letters of its own.
+            let noted: String = all.split("(U+").map(|part| part.split_once(')').map_or(part, |(_, rest)| rest)).collect();
+            prop_assert_eq!(letters(&noted), letters(&pieces.concat()));
+        }
+    }
+
+    fn piece() -> impl Strategy<Value = &'static str> {
+        proptest::sample::select(vec![
+            "<",
+            "|",
+            "im_start",
+            "|>",
+            "[",
+            "plugin_output",
+            "]",
+            " ",
+            "\n",
+            "a",
+            "Human:",
+            "\u{1b}[2J",
+            "\u{9b}m",
+            "\u{202e}",
+            "日本",
+            "👩",
+            "{\"x\": 1}",
+        ])
+    }
+}

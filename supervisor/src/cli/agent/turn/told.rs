@@ -1,0 +1,160 @@
+//! What is kept of a turn until its end, for programs and for the last line.
+
+use talon_proto::agent::{Approval, Done, Error, SubagentResult, ToolCall, ToolResult, chunk};
+
+use super::super::super::failure::Failure;
+
+/// Tool calls and the like that are kept of one turn; what comes beyond is counted by the agent alone. A turn's own limits let it
+/// make a hundred.
+const MAX_KEPT: usize = 1000;
+/// How much of the streamed text is kept, to see whether the answer was among it.
+const MAX_STREAMED_BYTES: usize = 1 << 20;
+
+/// How a turn ended, as far as it was heard.
+#[derive(Debug)]
+pub(in crate::cli) enum End {
+    Done(Box<Done>),
+    Error(Box<Error>),
+    /// It could not be followed.
+    Failed(Failure),
+    /// It was to be cancelled, and nothing was heard of it any more.
+    Stopped,
+    /// It waits for an approval, and goes on by itself once there is one.
+    Parked(Box<Approval>),
+}
+
+/// Why a turn was cancelled from here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::cli) enum Stop {
+    Interrupted,
+    TimedOut,
+}
+
+#[derive(Debug)]
+pub(in crate::cli) struct Call {
+    pub(in crate::cli) call: ToolCall,
+    pub(in crate::cli) result: Option<ToolResult>,
+}
+
+/// A turn that was followed.
+#[derive(Debug)]
+pub(in crate::cli) struct Told {
+    pub(in crate::cli) heard: Collected,
+    pub(in crate::cli) stop: Option<Stop>,
+    pub(in crate::cli) end: End,
+}
+
+/// What was heard of it.
+#[derive(Debug, Default)]
+pub(in crate::cli) struct Collected {
+    pub(in crate::cli) session_id: String,
+    pub(in crate::cli) turn: u64,
+    pub(in crate::cli) correlation_id: String,
+    pub(in crate::cli) calls: Vec<Call>,
+    pub(in crate::cli) subagents: Vec<SubagentResult>,
+    pub(in crate::cli) notices: Vec<String>,
+    pub(in crate::cli) approvals: Vec<Approval>,
+    /// Text since the last call of a tool.
+    pub(in crate::cli) streamed: String,
+}
+
+impl Collected {
+    pub(super) fn chunk(&mut self, kind: &chunk::Kind) {
+        match kind {
+            chunk::Kind::Started(started) => {
+                self.session_id.clone_from(&started.session_id);
+                self.turn = started.turn;
+                self.correlation_id.clone_from(&started.correlation_id);
+            }
+            chunk::Kind::Loop(state) if self.session_id.is_empty() => {
+                self.session_id.clone_from(&state.session_id);
+            }
+            chunk::Kind::Text(text) if self.streamed.len() < MAX_STREAMED_BYTES => {
+                self.streamed.push_str(&text.text);
+            }
+            chunk::Kind::ToolCall(call) => {
+                self.streamed.clear();
+                // Who attaches again is told once more what is under way.
+                let told = |one: &Call| one.result.is_none() && one.call == *call;
+                if !self.calls.iter().any(told) {
+                    keep(&mut self.calls, Call { call: call.clone(), result: None });
+                }
+            }
+            chunk::Kind::ToolResult(result) => {
+                let waits = |call: &&mut Call| call.result.is_none() && call.call.call_id == result.call_id;
+                if let Some(call) = self.calls.iter_mut().find(waits) {
+                    call.result = Some(result.clone());
+                }
+            }
+            chunk::Kind::SubagentResult(result) => keep(&mut self.subagents, result.clone()),
+            chunk::Kind::Notice(notice) => {
+                if notice.discard_text {
+                    self.streamed.clear();
+                }
+                keep(&mut self.notices, notice.text.clone());
+            }
+            chunk::Kind::Approval(approval) => {
+                match self.approvals.iter_mut().find(|known| known.id == approval.id) {
+                    Some(known) => known.clone_from(approval),
+                    None => keep(&mut self.approvals, approval.clone()),
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether it says what was heard before: who attaches is told again what waits.
+    pub(super) fn knows(&self, kind: &chunk::Kind) -> bool {
+        matches!(kind, chunk::Kind::Approval(approval) if self.approvals.contains(approval))
+    }
+
+    /// Whether somebody who saw the stream has seen this answer.
+    pub(super) fn has_seen(&self, answer: &str) -> bool {
+        self.streamed.len() >= MAX_STREAMED_BYTES || self.streamed.trim_end().ends_with(answer.trim())
+    }
+}
+
+fn keep<T>(all: &mut Vec<T>, one: T) {
+    if all.len() < MAX_KEPT {
+        all.push(one);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use talon_proto::agent::{Notice, Text};
+
+    use super::*;
+
+    fn text(text: &str) -> chunk::Kind {
+        chunk::Kind::Text(Text { text: text.into() })
+    }
+
+    #[test]
+    fn the_answer_is_what_was_said_since_the_last_call() {
+        let mut heard = Collected::default();
+        heard.chunk(&text("I will look."));
+        heard.chunk(&chunk::Kind::ToolCall(ToolCall { call_id: "1".into(), ..ToolCall::default() }));
+        assert!(!heard.has_seen("I will look."));
+        heard.chunk(&text("half"));
+        heard.chunk(&chunk::Kind::Notice(Notice { discard_text: true, ..Notice::default() }));
+        heard.chunk(&text("It is "));
+        heard.chunk(&text("there.\n"));
+        assert!(heard.has_seen("It is there."));
+        heard.chunk(&chunk::Kind::ToolResult(ToolResult { call_id: "1".into(), ..ToolResult::default() }));
+        assert!(heard.calls[0].result.is_some());
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded() {
+        let mut heard = Collected::default();
+        for call in 0..MAX_KEPT + 5 {
+            // Twice each, as after a connection that was made again.
+            let call = ToolCall { call_id: call.to_string(), ..ToolCall::default() };
+            heard.chunk(&chunk::Kind::ToolCall(call.clone()));
+            heard.chunk(&chunk::Kind::ToolCall(call));
+            assert!(heard.calls.len() <= MAX_KEPT);
+        }
+        assert_eq!(heard.calls.len(), MAX_KEPT);
+    }
+}
