@@ -7,7 +7,7 @@ profile=${1:-debug}
 out=target/plugins
 mkdir -p "$out"
 
-for name in hello code-search web-fetch notes files shell; do
+for name in hello code-search web-fetch notes files shell forge tracker; do
   if ! cmp -s "target/$profile/$name" "$out/$name"; then
     # A new file under the old name: a running plugin keeps the old one.
     cp "target/$profile/$name" "$out/.$name.new"
