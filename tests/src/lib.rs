@@ -4,7 +4,9 @@
 //! Nothing of the supervisor is mocked. Each test has a supervisor of its own with a uid range of its own,
 //! so that what it leaves behind can be told from everybody else's processes.
 
+pub mod agent;
 pub mod appended;
+pub mod asked;
 mod client;
 pub mod collector;
 pub mod exposition;
@@ -18,11 +20,13 @@ mod package;
 pub mod picture;
 mod postgres;
 mod processes;
+pub mod provider;
 mod scratch;
 mod service_manager;
 pub mod state;
 mod supervisor;
 mod terminal;
+pub mod test_agent;
 mod traffic;
 
 pub use client::{Client, args, dial};

@@ -29,7 +29,10 @@ pub fn package(version: &str) -> Result<PathBuf, String> {
     let when = |path: &PathBuf| fs::metadata(path).and_then(|found| found.modified()).ok();
     let sources = ["systemd", "deploy", "deploy/debian", "scripts"].map(|below| repository().join(below));
     let files = sources.iter().flat_map(fs::read_dir).flatten().flatten().map(|entry| entry.path());
-    let newest = files.chain([program("talon"), program("talon-state")]).filter_map(|path| when(&path)).max();
+    let newest = files
+        .chain([program("talon"), program("talon-state"), program("talon-agent")])
+        .filter_map(|path| when(&path))
+        .max();
     if when(&made) > newest {
         return Ok(made);
     }

@@ -500,6 +500,12 @@ impl Supervisor {
         self.runtime_dir.join("host.sock")
     }
 
+    /// Its `agent.sock`.
+    #[must_use]
+    pub fn agent_socket(&self) -> PathBuf {
+        self.runtime_dir.join("agent.sock")
+    }
+
     /// Its `admin.sock`.
     #[must_use]
     pub fn admin(&self) -> PathBuf {
@@ -527,15 +533,19 @@ impl Supervisor {
         self.log.lock().expect("no reader panics").clone()
     }
 
-    /// The living processes of its plugins (their monitors among them where they run as nobody else), without what keeps
-    /// their state.
+    /// The living processes of its plugins (their monitors among them where they run as nobody else), without
+    /// the supervisor's services.
     #[must_use]
     pub fn plugin_processes(&self) -> Vec<u32> {
         let all: Vec<u32> =
             if is_root() { in_uid_range(&self.uids) } else { descendants(self.pid()).into_iter().collect() };
-        // What is the supervisor's own: the state's service, and what the jails' stages are clones of.
-        let service =
-            |pid: u32| matches!(crate::processes::name(pid).as_deref(), Some("talon-state" | "talon-zygote"));
+        // What is the supervisor's own: its services, and what the jails' stages are clones of.
+        let service = |pid: u32| {
+            matches!(
+                crate::processes::name(pid).as_deref(),
+                Some("talon-state" | "talon-agent" | "talon-test-agent" | "talon-zygote")
+            )
+        };
         let monitors = |pid: u32| descendants(pid).into_iter().any(service);
         all.into_iter().filter(|pid| !service(*pid) && !monitors(*pid)).collect()
     }

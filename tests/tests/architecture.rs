@@ -43,6 +43,7 @@ fn crates_depend_in_one_direction() {
     never("talon-sanitize", &["talon-proto", "talon-guard", "tokio"]);
     never("talon-jail", &["talon-proto", "talon-plugin", "tokio", "tonic"]);
     never("talon-audit", &["talon-plugin", "talon-guard", "talon-jail", "talon"]);
+    never("talon-child", &["talon-plugin", "talon-guard", "talon-jail", "talon"]);
     never("talon-client", &["talon-plugin", "talon-guard", "talon-jail", "talon"]);
     never("talon-listen", &["talon-proto", "talon-plugin", "talon-guard", "talon-store", "talon"]);
     never("talon-store", &["talon-plugin", "talon-guard", "talon-jail", "talon"]);
@@ -51,6 +52,13 @@ fn crates_depend_in_one_direction() {
     never("talon-framed-bridge", &["talon-plugin", "talon-guard", "talon-jail", "talon"]);
     never("talon-mcp", &["talon-plugin", "talon-guard", "talon-jail", "talon", "talon-sdk"]);
     never("talon-top", &["talon-plugin", "talon-guard", "talon-jail", "talon", "talon-sdk"]);
+    never(
+        "talon-agent-settings",
+        &["talon-proto", "talon-plugin", "talon-llm", "talon", "tokio", "reqwest", "rustls"],
+    );
+    // What the supervisor knows of the agent is what an operator writes about it.
+    assert!(linked_into("talon", &[]).iter().any(|name| name == "talon-agent-settings"));
+    never("talon", &["talon-agent", "talon-llm", "jsonschema", "tiktoken-rs"]);
     never("talon-telemetry", &["talon-proto", "talon-plugin", "talon-guard", "talon", "reqwest"]);
     for carries_it_unread in ["talon-guard", "talon-plugin", "talon-sdk"] {
         never(carries_it_unread, &["talon-telemetry", "opentelemetry", "opentelemetry_sdk"]);
@@ -103,6 +111,8 @@ fn nobody_reckons_with_the_wall_clock() {
         "supervisor/src/host",
         "supervisor/src/door",
         "supervisor/src/state",
+        "supervisor/src/service",
+        "supervisor/src/agent",
         "supervisor/crates/plugin/src",
         "supervisor/crates/guard/src",
         "supervisor/crates/jail/src",

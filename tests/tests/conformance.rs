@@ -215,6 +215,8 @@ examples! {
     notes_passes: "notes", "", ["--action", "add text=conformance"];
     files_passes: "files", "config: { root: SCRATCH }\nsandbox: { fs: { write: [SCRATCH] } }", [];
     shell_passes: "shell", "", ["--action", "run command=pwd"];
+    forge_passes: "forge", "config: { root: SCRATCH }\nsandbox: { fs: { read: [SCRATCH] } }", ["--action", "create_pr title=conformance body=none"];
+    tracker_passes: "tracker", "", ["--action", "create_issue title=conformance"];
     csv_query_passes: "csv-query", "", [];
     hello_py_passes: "hello-py", "", [];
     hello_go_passes: "hello-go", "", [];

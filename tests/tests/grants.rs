@@ -1,6 +1,6 @@
 //! Peers that may call some actions: nothing else is shown to them, or told to be there.
 
-use talon_proto::host::{GetPluginRequest, Outcome, WatchEventsRequest};
+use talon_proto::host::{ExecuteRequest, GetPluginRequest, Outcome, WatchEventsRequest};
 use talon_tests::{Builder, Supervisor, cli, program};
 use tonic::Code;
 
@@ -125,4 +125,60 @@ async fn mistakes_in_patterns_are_told_at_once() {
         assert!(text.contains(part), "expected {part} in {text}");
     }
     assert!(!text.contains("allow[0]\u{0}") && text.matches("names no").count() == 4, "{text}");
+}
+
+/// A call of some action that says itself what it may be.
+fn within(plugin: &str, action: &str, patterns: &[&str], context: &[(&str, &str)]) -> ExecuteRequest {
+    let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+    ExecuteRequest {
+        plugin: plugin.to_owned(),
+        action: action.to_owned(),
+        within: patterns.iter().map(|pattern| (*pattern).to_owned()).collect(),
+        context: context.iter().map(owned).collect(),
+        ..ExecuteRequest::default()
+    }
+}
+
+#[tokio::test]
+async fn a_call_is_no_more_than_it_says_itself_to_be() {
+    let supervisor = supervisor("call").await;
+    let client = &supervisor.client;
+    let patterns = ["one.echo", "three.*", "two.*"];
+    for (plugin, action) in [("one", "echo"), ("three", "wipe")] {
+        let answer = client.execute(within(plugin, action, &patterns, &[])).await.expect("an answer");
+        assert_eq!(answer.outcome(), Outcome::Ok, "{plugin}.{action}: {answer:?}");
+    }
+    // What is granted and not within it, and what is within it and not granted; whether it is there or not.
+    for (plugin, action, said) in [
+        ("one", "tell", "within"),
+        ("one", "nothing", "host.peers"),
+        ("two", "echo", "host.peers"),
+        ("nothing-there", "x", "within"),
+        ("talon", "read_more", "within"),
+    ] {
+        let answer = client.execute(within(plugin, action, &patterns, &[])).await.expect("an answer");
+        assert_eq!(
+            (answer.outcome(), answer.reason.as_str()),
+            (Outcome::Refused, "not_granted"),
+            "{answer:?}"
+        );
+        assert!(answer.error.contains(said), "{plugin}.{action}: {answer:?}");
+    }
+    let bad = client.execute(within("one", "echo", &["one.echo", "one"], &[])).await.expect_err("no pattern");
+    assert_eq!(bad.code(), Code::InvalidArgument);
+    assert!(bad.message().contains("plugin.action"), "{}", bad.message());
+}
+
+#[tokio::test]
+async fn only_the_agent_is_believed_whom_it_calls_for() {
+    let supervisor = Builder::new()
+        .plugin("one", &program("talon-noticer"), &[], "")
+        .config("agent:\n  allow:\n    senders: { mallory: [] }\n    channels: { cli: [] }")
+        .without_waiting()
+        .start()
+        .await;
+    for context in [&[][..], &[("session_id", "s"), ("sender", "mallory"), ("channel", "cli")]] {
+        let answer = supervisor.client.execute(within("one", "echo", &[], context)).await.expect("an answer");
+        assert_eq!(answer.outcome(), Outcome::Ok, "{context:?}: {answer:?}");
+    }
 }

@@ -57,6 +57,8 @@ async fn troubled() -> Supervisor {
         .plugin("broken", &misbehave, &["--lie", "exit-at-once"], &format!("{quick}max_restarts: 1"))
         .plugin("large", &misbehave, &[], "")
         .plugin("chatty", &misbehave, &[], "")
+        // An agent that never comes up: what is said of it is here, and it says nothing itself.
+        .config("agent: {enabled: true, program: /bin/false}")
         .start()
         .await;
     // Layers are measured from the first scrape on.

@@ -142,6 +142,7 @@ fn every_configuration_that_is_handed_out_is_a_good_one() {
         // The package makes that group; here is only root's.
         ("packaged", read("deploy/talon.yaml").replace("group: talon-clients", "group: root")),
         ("example", read("deploy/talon.example.yaml")),
+        ("agent", read("deploy/talon.agent.example.yaml")),
         ("kubernetes", in_manifest),
         ("nomad", in_job.to_owned()),
     ] {

@@ -1,6 +1,7 @@
 //! `make demo`: Talon at its main job, on real input, in plain words. Every step checks what it shows, and
 //! the program ends with 0 only when all of it was true.
 
+mod agent;
 mod show;
 mod steps;
 

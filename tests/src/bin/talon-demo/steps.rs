@@ -9,6 +9,7 @@ use nix::unistd::Pid;
 use talon_tests::{Builder, Supervisor, example, is_root, program, repository};
 use tokio_stream::StreamExt;
 
+use crate::agent;
 use crate::show::Show;
 
 /// What a hostile tool may send: a forged end of its own envelope, and a call of another tool.
@@ -24,6 +25,7 @@ pub(crate) async fn run(show: &mut Show) -> Result<()> {
     hanging(show, &supervisor).await?;
     killed(show, &supervisor).await?;
     speed(show, &supervisor).await?;
+    agent::question(show, &supervisor).await?;
     honest(show, &supervisor).await?;
     end(show, supervisor).await
 }
@@ -40,6 +42,7 @@ async fn start(show: &mut Show) -> Result<Supervisor> {
         .linked(&example("csv-query"), "csv-query")
         .plugin("hello", &example("hello"), &[], "")
         .plugin("liar", &program("misbehave"), &[], "");
+    let builder = agent::with_agent(builder);
     let bar = show.waiting("starting the supervisor, shaking hands with its plugins");
     let begin = Instant::now();
     let supervisor = builder.start().await;
@@ -209,11 +212,11 @@ async fn end(show: &mut Show, supervisor: Supervisor) -> Result<()> {
     Ok(())
 }
 
-async fn cli(supervisor: &Supervisor, args: &[&str]) -> Result<Output> {
+pub(crate) async fn cli(supervisor: &Supervisor, args: &[&str]) -> Result<Output> {
     Ok(supervisor.cli(args).await)
 }
 
-fn text(output: &Output) -> String {
+pub(crate) fn text(output: &Output) -> String {
     let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
     text.push_str(&String::from_utf8_lossy(&output.stderr));
     text

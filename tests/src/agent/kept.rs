@@ -1,0 +1,214 @@
+//! What the agent of these tests keeps: the same at each run, so that what is shown of it can be compared.
+
+use talon_proto::agent::{
+    Approval, Cost, GetCostsResponse, GetStatusResponse, ListModelsResponse, Memory, Message, Model,
+    NamedCost, ProviderState, Session, Tool, ToolCall, ToolResult, Workflow, WorkflowStep,
+};
+
+/// The session that a first question begins.
+pub(super) const SESSION: &str = "01K0000000000000000000SESS";
+/// Noon of the first of June 2026.
+const NOON: u64 = 1_780_315_200_000;
+
+pub(super) fn sessions() -> Vec<Session> {
+    let session = |id: &str, title: &str, turn: &str, messages: u64| Session {
+        id: id.into(),
+        sender: "anna".into(),
+        channel: "cli".into(),
+        state: "active".into(),
+        created_unix_ms: NOON,
+        updated_unix_ms: NOON + 60_000,
+        messages,
+        turn: turn.into(),
+        cost_pico_usd: 1_234_000_000,
+        title: title.into(),
+        ..Session::default()
+    };
+    vec![
+        session(SESSION, "What changed?", "idle", 4),
+        Session {
+            model: "ollama/llama3.2".into(),
+            tools: vec!["git.*".into()],
+            ..session("01K0000000000000000000WAIT", "Remove \u{1b}[2Jthe <|im_start|> build", "waiting", 1)
+        },
+        session("01K00000000000000000000000", "", "idle", 0),
+    ]
+}
+
+pub(super) fn messages() -> Vec<Message> {
+    let message = |sequence: u64, role: &str, content: &str| Message {
+        sequence,
+        role: role.into(),
+        content: content.into(),
+        unix_ms: NOON + sequence * 1000,
+        ..Message::default()
+    };
+    let call = ToolCall {
+        call_id: "c1".into(),
+        plugin: "git".into(),
+        action: "log".into(),
+        tool: "git__log".into(),
+        arguments: "{\"limit\": 1}".into(),
+    };
+    let result = ToolResult {
+        call_id: "c1".into(),
+        tool: "git__log".into(),
+        success: true,
+        output: "[plugin_output]\none commit\n[/plugin_output]".into(),
+        duration_ms: 12,
+        truncated: false,
+    };
+    vec![
+        Message { summary: true, ..message(1, "system", "Greetings were exchanged.") },
+        message(2, "user", "What changed?"),
+        Message { tool_calls: vec![call], ..message(3, "assistant", "") },
+        Message { tool_results: vec![result], ..message(4, "tool", "") },
+        message(5, "assistant", "One thing did."),
+    ]
+}
+
+pub(super) fn approvals() -> Vec<Approval> {
+    let approval = |id: &str, state: &str| Approval {
+        id: id.into(),
+        session_id: "01K0000000000000000000WAIT".into(),
+        sender: "anna".into(),
+        plugin: "shell".into(),
+        action: "run".into(),
+        args: [("command".to_owned(), "rm -rf build\u{1b}[1A".to_owned())].into(),
+        why: "pattern: rm -rf".into(),
+        state: state.into(),
+        asked_unix_ms: NOON,
+        // Far enough that no test comes near it.
+        expires_unix_ms: 0,
+        digest: "d1".into(),
+        ..Approval::default()
+    };
+    vec![
+        approval("01K0000000000000000000APP1", "pending"),
+        Approval {
+            decided_by: "anna".into(),
+            decided_unix_ms: NOON + 5000,
+            ..approval("01K0000000000000000000APP0", "denied")
+        },
+    ]
+}
+
+pub(super) fn memories() -> Vec<Memory> {
+    let memory = |id: &str, content: &str, tag: &str| Memory {
+        id: id.into(),
+        content: content.into(),
+        tags: vec![tag.into()],
+        source: "anna".into(),
+        created_unix_ms: NOON,
+        count: 1,
+        ..Memory::default()
+    };
+    let steps = [("git", "log"), ("git", "diff")].into_iter().zip(1..);
+    let steps = steps.map(|((plugin, action), order)| WorkflowStep {
+        plugin: plugin.into(),
+        action: action.into(),
+        order,
+    });
+    vec![
+        memory("01K0000000000000000000MEM1", "likes green tea\u{202e}", "preference"),
+        Memory {
+            last_used_unix_ms: NOON + 60_000,
+            count: 3,
+            workflow: Some(Workflow {
+                trigger: "what changed?".into(),
+                steps: steps.collect(),
+                outcome: "told".into(),
+            }),
+            ..memory("01K0000000000000000000MEM2", "", "workflow")
+        },
+    ]
+}
+
+pub(super) fn providers() -> Vec<ProviderState> {
+    let provider = |name: &str, kind: &str, state: &str, why: &str| ProviderState {
+        name: name.into(),
+        kind: kind.into(),
+        state: state.into(),
+        why: why.into(),
+        scripted: kind == "scripted",
+    };
+    vec![
+        provider("ollama", "ollama", "ready", ""),
+        provider("anthropic", "anthropic", "not_set_up", "ANTHROPIC_API_KEY is not set"),
+    ]
+}
+
+pub(super) fn models(providers: Vec<ProviderState>) -> ListModelsResponse {
+    let haiku = Model {
+        id: "anthropic/claude-haiku-4-5".into(),
+        alias: "haiku".into(),
+        tier: "mid".into(),
+        context_window: 200_000,
+        tools: true,
+        vision: true,
+        input_price: "1.00".into(),
+        output_price: "5.00".into(),
+        cached_input_price: "0.10".into(),
+        free: false,
+        weight: 100,
+        estimate: "0.0085".into(),
+        state: "not_set_up".into(),
+        why: "ANTHROPIC_API_KEY is not set".into(),
+    };
+    let llama = Model {
+        id: "ollama/llama3.2".into(),
+        tier: "cheap".into(),
+        context_window: 131_072,
+        tools: true,
+        free: true,
+        weight: 100,
+        state: "ready".into(),
+        ..Model::default()
+    };
+    ListModelsResponse { models: vec![llama, haiku], providers }
+}
+
+pub(super) fn tools() -> Vec<Tool> {
+    let tool = |plugin: &str, action: &str, confirm: &str, read_only: bool| Tool {
+        name: format!("{plugin}__{action}"),
+        plugin: plugin.into(),
+        action: action.into(),
+        description: format!("the {action} of {plugin}"),
+        confirm: confirm.into(),
+        read_only,
+        destructive: None,
+        parameters: "{}".into(),
+    };
+    vec![tool("git", "log", "never", true), tool("shell", "run", "destructive", false)]
+}
+
+pub(super) fn costs() -> GetCostsResponse {
+    let cost = |answers: u64| Cost {
+        answers,
+        failures: 1,
+        input_tokens: answers * 1000,
+        output_tokens: answers * 100,
+        cost_pico_usd: answers * 1_000_000_000,
+        estimated_pico_usd: 0,
+    };
+    GetCostsResponse {
+        session: Some(cost(2)),
+        today: Some(cost(5)),
+        by_provider: vec![NamedCost { name: "ollama".into(), cost: Some(cost(5)) }],
+        by_model: vec![NamedCost { name: "ollama/llama3.2".into(), cost: Some(cost(5)) }],
+        session_budget_pico_usd: Some(2_000_000_000_000),
+        day_budget_pico_usd: None,
+    }
+}
+
+pub(super) fn status(providers: Vec<ProviderState>) -> GetStatusResponse {
+    GetStatusResponse {
+        version: "0.0.0".into(),
+        pid: 1,
+        started_unix_ms: NOON,
+        engine: "sqlite".into(),
+        place: "/tmp/agent.db".into(),
+        providers,
+        ..GetStatusResponse::default()
+    }
+}

@@ -1,0 +1,203 @@
+//! An agent that says what a test wants: a real server of `talon.agent.v1` on a socket, behind which nothing thinks.
+
+mod kept;
+mod service;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use talon_proto::agent::agent_server::AgentServer;
+use talon_proto::agent::{Approval, AskRequest, Chunk, ProviderState, Started, chunk};
+use tokio::net::UnixListener;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio_stream::wrappers::UnixListenerStream;
+use tonic::Status;
+
+use crate::scratch::Scratch;
+
+/// Chunks that wait to be taken; no test says more ahead.
+const AHEAD: usize = 64;
+
+/// One step of a turn.
+#[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "a test has a few of them")]
+pub enum Step {
+    /// Says this.
+    Say(chunk::Kind),
+    /// Waits until somebody has decided.
+    Decided,
+    /// Waits until the turn is cancelled.
+    Cancelled,
+}
+
+/// An agent that is running, and its files. Dropping it ends it.
+pub struct FakeAgent {
+    /// Where its socket is, and where a supervisor's would be.
+    pub scratch: Scratch,
+    world: Arc<World>,
+    task: JoinHandle<()>,
+}
+
+/// What it knows.
+#[derive(Default)]
+struct World {
+    /// What is asked, and what it says to that.
+    turns: Mutex<HashMap<String, Vec<Step>>>,
+    /// What it says to whom attaches.
+    attached: Mutex<Vec<Step>>,
+    providers: Mutex<Vec<ProviderState>>,
+    approvals: Mutex<Vec<Approval>>,
+    /// All that it was asked, in order.
+    heard: Mutex<Vec<String>>,
+    /// How many decisions and cancellations there were.
+    decided: watch::Sender<u32>,
+    cancelled: watch::Sender<u32>,
+}
+
+impl FakeAgent {
+    /// Starts one.
+    ///
+    /// # Panics
+    /// When its socket cannot be bound.
+    #[must_use]
+    pub fn start() -> Self {
+        let scratch = Scratch::new();
+        let world = Arc::new(World::default());
+        *world.providers.lock().expect("no holder panics") = kept::providers();
+        *world.approvals.lock().expect("no holder panics") = kept::approvals();
+        let listener =
+            UnixListener::bind(scratch.join("agent.sock")).expect("a scratch directory takes a socket");
+        let service = AgentServer::new(service::Service { world: Arc::clone(&world) });
+        let serving = tonic::transport::Server::builder()
+            .serve_with_incoming(service, UnixListenerStream::new(listener));
+        let task = tokio::spawn(async move {
+            // Its end is the test's.
+            let _ = serving.await;
+        });
+        Self { scratch, world, task }
+    }
+
+    /// What it says to this.
+    ///
+    /// # Panics
+    /// Never: no holder panics.
+    pub fn says(&self, asked: &str, steps: Vec<Step>) {
+        self.world.turns.lock().expect("no holder panics").insert(asked.to_owned(), steps);
+    }
+
+    /// What it says to whom attaches; otherwise no session is in a turn.
+    ///
+    /// # Panics
+    /// Never: no holder panics.
+    pub fn says_to_attached(&self, steps: Vec<Step>) {
+        *self.world.attached.lock().expect("no holder panics") = steps;
+    }
+
+    /// Its providers from now on.
+    ///
+    /// # Panics
+    /// Never: no holder panics.
+    pub fn has_providers(&self, providers: Vec<ProviderState>) {
+        *self.world.providers.lock().expect("no holder panics") = providers;
+    }
+
+    /// Lets a turn go on that waits for a decision, as if somebody had made one.
+    pub fn goes_on(&self) {
+        self.world.decided.send_modify(|times| *times += 1);
+    }
+
+    /// All that it was asked so far, in order.
+    ///
+    /// # Panics
+    /// Never: no holder panics.
+    #[must_use]
+    pub fn heard(&self) -> Vec<String> {
+        self.world.heard.lock().expect("no holder panics").clone()
+    }
+
+    /// Where its supervisor would listen, for `--socket`.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        self.scratch.join("host.sock")
+    }
+
+    /// Its own socket.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        self.scratch.join("agent.sock")
+    }
+
+    /// A file of the test's.
+    #[must_use]
+    pub fn file(&self, name: &str, text: &str) -> PathBuf {
+        self.scratch.write(name, text)
+    }
+}
+
+impl Drop for FakeAgent {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl World {
+    fn note(&self, what: impl std::fmt::Display) {
+        self.heard.lock().expect("no holder panics").push(what.to_string());
+    }
+
+    /// Plays a turn; it ends early when nobody listens any more.
+    fn play(self: &Arc<Self>, steps: Vec<Step>) -> mpsc::Receiver<Result<Chunk, Status>> {
+        let (says, said) = mpsc::channel(AHEAD);
+        let world = Arc::clone(self);
+        let (mut decided, mut cancelled) = (world.decided.subscribe(), world.cancelled.subscribe());
+        tokio::spawn(async move {
+            for step in steps {
+                let goes_on = match step {
+                    Step::Say(kind) => {
+                        // What waits can be found from elsewhere.
+                        if let chunk::Kind::Approval(approval) = &kind {
+                            world.approvals.lock().expect("no holder panics").push(approval.clone());
+                        }
+                        says.send(Ok(Chunk { kind: Some(kind) })).await.is_ok()
+                    }
+                    Step::Decided => decided.changed().await.is_ok(),
+                    Step::Cancelled => tokio::select! {
+                        changed = cancelled.changed() => changed.is_ok(),
+                        () = says.closed() => {
+                            world.note("LetGo");
+                            false
+                        }
+                    },
+                };
+                if !goes_on {
+                    return;
+                }
+            }
+        });
+        said
+    }
+
+    fn steps(&self, request: &AskRequest) -> Result<Vec<Step>, Status> {
+        let turns = self.turns.lock().expect("no holder panics");
+        let steps = turns.get(&request.text).cloned();
+        let steps =
+            steps.ok_or_else(|| Status::invalid_argument("this test's agent has nothing to say to that"))?;
+        let session_id = match request.session_id.as_str() {
+            "" => kept::SESSION.to_owned(),
+            id => id.to_owned(),
+        };
+        let started = Started { session_id, turn: 1, correlation_id: "corr-1".to_owned() };
+        Ok(std::iter::once(Step::Say(chunk::Kind::Started(started))).chain(steps).collect())
+    }
+}
+
+/// A text of a path.
+///
+/// # Panics
+/// When it is none: our paths are.
+#[must_use]
+pub fn text_of(path: &Path) -> String {
+    path.to_str().expect("our paths are text").to_owned()
+}

@@ -1,0 +1,225 @@
+//! The service of an agent that says what a test wants.
+
+use std::sync::Arc;
+
+use talon_proto::agent::agent_server::Agent;
+use talon_proto::agent::forget_memories_request::What;
+use talon_proto::agent::{
+    Approval, AskRequest, AttachRequest, CancelRequest, CancelResponse, Chunk, CompactSessionRequest,
+    CompactSessionResponse, CreateSessionRequest, DecideRequest, DeleteSessionRequest, DeleteSessionResponse,
+    ForgetMemoriesRequest, ForgetMemoriesResponse, GetCostsRequest, GetCostsResponse, GetLoopRequest,
+    GetMemoryRequest, GetMetricsRequest, GetMetricsResponse, GetSessionRequest, GetSessionResponse,
+    GetStatusRequest, GetStatusResponse, ListApprovalsRequest, ListApprovalsResponse, ListMemoriesRequest,
+    ListMemoriesResponse, ListModelsRequest, ListModelsResponse, ListSessionsRequest, ListSessionsResponse,
+    ListToolsRequest, ListToolsResponse, LoopState, Memory, ResumeSessionRequest, ResumeSessionResponse,
+    Session, UpdateSessionRequest,
+};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Request, Response, Status};
+
+use super::{World, kept};
+
+pub(super) struct Service {
+    pub(super) world: Arc<World>,
+}
+
+type Answer<T> = Result<Response<T>, Status>;
+type Chunks = ReceiverStream<Result<Chunk, Status>>;
+
+/// A page of them: `page_token` is how many were given before.
+fn page<T>(all: Vec<T>, size: u32, token: &str) -> Result<(Vec<T>, String), Status> {
+    let from = match token {
+        "" => 0,
+        token => token.parse().map_err(|_| Status::invalid_argument("no such page"))?,
+    };
+    // Small pages, so that everybody has to turn them.
+    let size = usize::try_from(size.clamp(1, 2)).unwrap_or(1);
+    let next = if from + size < all.len() { (from + size).to_string() } else { String::new() };
+    Ok((all.into_iter().skip(from).take(size).collect(), next))
+}
+
+impl Service {
+    fn session(&self, id: &str) -> Result<Session, Status> {
+        let found = kept::sessions().into_iter().find(|session| session.id == id);
+        found.ok_or_else(|| {
+            Status::not_found(format!("there is no session {id}: `talon session list` has those that are"))
+        })
+    }
+}
+
+#[tonic::async_trait]
+impl Agent for Service {
+    type AskStream = Chunks;
+    type AttachStream = Chunks;
+
+    async fn ask(&self, request: Request<AskRequest>) -> Answer<Chunks> {
+        let request = request.into_inner();
+        let AskRequest { session_id, text, model, thinking, schema, tools, no_tools, .. } = &request;
+        self.world.note(format!(
+            "Ask {text:?} session={session_id} model={model} thinking={thinking} schema={} tools={tools:?} no_tools={no_tools}",
+            schema.len()
+        ));
+        Ok(Response::new(ReceiverStream::new(self.world.play(self.world.steps(&request)?))))
+    }
+
+    async fn attach(&self, request: Request<AttachRequest>) -> Answer<Chunks> {
+        self.world.note(format!("Attach {}", request.into_inner().session_id));
+        let steps = self.world.attached.lock().expect("no holder panics").clone();
+        if steps.is_empty() {
+            return Err(Status::not_found("the session is in no turn"));
+        }
+        Ok(Response::new(ReceiverStream::new(self.world.play(steps))))
+    }
+
+    async fn cancel(&self, request: Request<CancelRequest>) -> Answer<CancelResponse> {
+        self.world.note(format!("Cancel {}", request.into_inner().session_id));
+        self.world.cancelled.send_modify(|times| *times += 1);
+        Ok(Response::new(CancelResponse { cancelled: true }))
+    }
+
+    async fn get_loop(&self, _: Request<GetLoopRequest>) -> Answer<LoopState> {
+        Err(Status::not_found("the session is in no turn"))
+    }
+
+    async fn create_session(&self, request: Request<CreateSessionRequest>) -> Answer<Session> {
+        let CreateSessionRequest { model, thinking, tools, .. } = request.into_inner();
+        self.world.note(format!("CreateSession model={model} thinking={thinking} tools={tools:?}"));
+        Ok(Response::new(Session { model, thinking, tools, ..self.session(kept::SESSION)? }))
+    }
+
+    async fn list_sessions(&self, request: Request<ListSessionsRequest>) -> Answer<ListSessionsResponse> {
+        let ListSessionsRequest { all, channel, page_size, page_token } = request.into_inner();
+        self.world.note(format!("ListSessions all={all} channel={channel}"));
+        let (sessions, next_page_token) = page(kept::sessions(), page_size, &page_token)?;
+        Ok(Response::new(ListSessionsResponse { sessions, next_page_token }))
+    }
+
+    async fn get_session(&self, request: Request<GetSessionRequest>) -> Answer<GetSessionResponse> {
+        let GetSessionRequest { session_id, all, page_size, page_token } = request.into_inner();
+        self.world.note(format!("GetSession {session_id} all={all}"));
+        let session = Some(self.session(&session_id)?);
+        let (messages, next_page_token) = page(kept::messages(), page_size, &page_token)?;
+        Ok(Response::new(GetSessionResponse { session, messages, next_page_token }))
+    }
+
+    async fn update_session(&self, request: Request<UpdateSessionRequest>) -> Answer<Session> {
+        let UpdateSessionRequest { session_id, model, thinking, tools } = request.into_inner();
+        let tools = tools.map(|list| list.tools);
+        self.world.note(format!("UpdateSession {session_id} {model:?} {thinking:?} {tools:?}"));
+        Ok(Response::new(self.session(&session_id)?))
+    }
+
+    async fn resume_session(&self, request: Request<ResumeSessionRequest>) -> Answer<ResumeSessionResponse> {
+        let session = self.session(&request.into_inner().session_id)?;
+        let continues = session.turn != "idle";
+        Ok(Response::new(ResumeSessionResponse { session: Some(session), continues }))
+    }
+
+    async fn delete_session(&self, request: Request<DeleteSessionRequest>) -> Answer<DeleteSessionResponse> {
+        let id = request.into_inner().session_id;
+        self.world.note(format!("DeleteSession {id}"));
+        self.session(&id)?;
+        Ok(Response::new(DeleteSessionResponse {}))
+    }
+
+    async fn compact_session(
+        &self,
+        request: Request<CompactSessionRequest>,
+    ) -> Answer<CompactSessionResponse> {
+        let CompactSessionRequest { session_id, keep_turns } = request.into_inner();
+        self.world.note(format!("CompactSession {session_id} keep={keep_turns}"));
+        self.session(&session_id)?;
+        let summary = "Greetings were exchanged.".to_owned();
+        Ok(Response::new(CompactSessionResponse {
+            messages: 12,
+            tokens_before: 4321,
+            tokens_after: 321,
+            summary,
+        }))
+    }
+
+    async fn list_approvals(&self, request: Request<ListApprovalsRequest>) -> Answer<ListApprovalsResponse> {
+        let ListApprovalsRequest { all, session_id, everybody } = request.into_inner();
+        if everybody {
+            return Err(Status::permission_denied("others' approvals are for operators"));
+        }
+        let approvals = self.world.approvals.lock().expect("no holder panics").clone();
+        let wanted = |approval: &Approval| {
+            (all || approval.state == "pending")
+                && (session_id.is_empty() || approval.session_id == session_id)
+        };
+        Ok(Response::new(ListApprovalsResponse { approvals: approvals.into_iter().filter(wanted).collect() }))
+    }
+
+    async fn decide(&self, request: Request<DecideRequest>) -> Answer<Approval> {
+        let DecideRequest { id, approve, digest, reason } = request.into_inner();
+        self.world.note(format!("Decide {id} approve={approve} digest={digest} reason={reason:?}"));
+        let mut approvals = self.world.approvals.lock().expect("no holder panics");
+        let found = approvals.iter_mut().find(|approval| approval.id == id);
+        let Some(approval) = found else { return Err(Status::not_found("there is no such approval")) };
+        if approval.state != "pending" {
+            return Err(Status::failed_precondition(format!("it is {} already", approval.state)));
+        }
+        approval.state = if approve { "approved" } else { "denied" }.to_owned();
+        self.world.decided.send_modify(|times| *times += 1);
+        Ok(Response::new(approval.clone()))
+    }
+
+    async fn list_memories(&self, request: Request<ListMemoriesRequest>) -> Answer<ListMemoriesResponse> {
+        let ListMemoriesRequest { text, tags, page_size, page_token } = request.into_inner();
+        self.world.note(format!("ListMemories {text:?} {tags:?}"));
+        let found = kept::memories().into_iter().filter(|memory| memory.content.contains(&text)).collect();
+        let (memories, next_page_token) = page(found, page_size, &page_token)?;
+        Ok(Response::new(ListMemoriesResponse { memories, next_page_token }))
+    }
+
+    async fn get_memory(&self, request: Request<GetMemoryRequest>) -> Answer<Memory> {
+        let id = request.into_inner().id;
+        let found = kept::memories().into_iter().find(|memory| memory.id == id);
+        found.map(Response::new).ok_or_else(|| Status::not_found(format!("there is no memory {id}")))
+    }
+
+    async fn forget_memories(
+        &self,
+        request: Request<ForgetMemoriesRequest>,
+    ) -> Answer<ForgetMemoriesResponse> {
+        let what = request.into_inner().what;
+        let forgotten = match &what {
+            Some(What::Id(id)) => u64::from(kept::memories().iter().any(|memory| memory.id == *id)),
+            Some(What::Tag(_)) => 2,
+            _ => 0,
+        };
+        self.world.note(format!(
+            "ForgetMemories {}",
+            match what {
+                Some(What::Id(id)) => id,
+                Some(What::Tag(tag)) => format!("tag {tag}"),
+                Some(What::NotUsedSinceUnixMs(_)) => "unused".to_owned(),
+                None => "nothing".to_owned(),
+            }
+        ));
+        Ok(Response::new(ForgetMemoriesResponse { forgotten }))
+    }
+
+    async fn list_models(&self, _: Request<ListModelsRequest>) -> Answer<ListModelsResponse> {
+        let providers = self.world.providers.lock().expect("no holder panics").clone();
+        Ok(Response::new(kept::models(providers)))
+    }
+
+    async fn list_tools(&self, _: Request<ListToolsRequest>) -> Answer<ListToolsResponse> {
+        Ok(Response::new(ListToolsResponse { tools: kept::tools() }))
+    }
+
+    async fn get_costs(&self, _: Request<GetCostsRequest>) -> Answer<GetCostsResponse> {
+        Ok(Response::new(kept::costs()))
+    }
+
+    async fn get_status(&self, _: Request<GetStatusRequest>) -> Answer<GetStatusResponse> {
+        let providers = self.world.providers.lock().expect("no holder panics").clone();
+        Ok(Response::new(kept::status(providers)))
+    }
+
+    async fn get_metrics(&self, _: Request<GetMetricsRequest>) -> Answer<GetMetricsResponse> {
+        Ok(Response::new(GetMetricsResponse::default()))
+    }
+}

@@ -1,0 +1,112 @@
+//! Stands in for `talon-agent` where a test is about the supervisor's side of it: it speaks its control protocol, serves its API, and
+//! does as its clients say. Which words there are is in `service.rs`.
+//!
+//! Its standard input is the control socket, as `talon-agent`'s is.
+
+mod service;
+
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net;
+use std::sync::{Arc, Mutex};
+
+use anyhow::{Context as _, bail};
+use hyper_util::rt::TokioIo;
+use talon_agent_settings::{Handed, MAX_HANDED_BYTES};
+use talon_control::{Control, memory};
+use talon_proto::agent::agent_server::AgentServer;
+use talon_proto::agent::{
+    AttachClient, Configure, FromAgent, HostConnection, NeedHost, Ready, ToAgent, from_agent, to_agent,
+};
+use talon_proto::state::open;
+use tokio::net::UnixStream;
+use tokio_stream::StreamExt as _;
+use tonic::transport::{Channel, Endpoint, Server};
+
+use service::Service;
+
+type Line = Control<FromAgent, ToAgent>;
+
+/// What it knows.
+#[derive(Default)]
+struct Known {
+    handed: Handed,
+    /// How often it was told.
+    configured: u32,
+    host: Option<Channel>,
+    /// How many connections to the host it was given.
+    hosts: u32,
+}
+
+type Shared = Arc<Mutex<Known>>;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> anyhow::Result<()> {
+    let stdin: OwnedFd = std::io::stdin().as_fd().try_clone_to_owned()?;
+    let line = Arc::new(Line::new(stdin)?);
+    let known = Shared::default();
+    say(&line, from_agent::What::NeedHost(NeedHost { id: 1 })).await?;
+    // The end of the control socket is the end of this.
+    while let Some(packet) = line.receive().await? {
+        let given = packet.descriptor;
+        match packet.message.what {
+            Some(to_agent::What::Configure(configure)) => {
+                let ready = configured(&known, configure, given.context("settings")?)?;
+                say(&line, from_agent::What::Ready(ready)).await?;
+            }
+            Some(to_agent::What::HostConnection(HostConnection { .. })) => {
+                let channel = channel(given.context("a connection")?)?;
+                let mut known = known.lock().expect("nobody panics with it");
+                known.host = Some(channel);
+                known.hosts += 1;
+            }
+            Some(to_agent::What::AttachClient(client)) => {
+                serve(client, given.context("a connection")?, Arc::clone(&known), Arc::clone(&line))?;
+            }
+            None => bail!("an unknown message"),
+        }
+    }
+    Ok(())
+}
+
+async fn say(line: &Line, what: from_agent::What) -> anyhow::Result<()> {
+    Ok(line.send(&FromAgent { what: Some(what) }, None).await?)
+}
+
+/// It complains of what the rules say, so that a test can have it complain.
+fn configured(known: &Shared, told: Configure, settings: OwnedFd) -> anyhow::Result<Ready> {
+    let bytes = memory::read(settings, u64::try_from(MAX_HANDED_BYTES)?)?;
+    anyhow::ensure!(told.settings_bytes == u64::try_from(bytes.len())?, "the length is as it was told");
+    let handed = Handed::from_bytes(&bytes)?;
+    let Some(open::Engine::Sqlite(sqlite)) = told.open.context("a database")?.engine else {
+        bail!("a file was to be opened")
+    };
+    // In its home, which it may write to.
+    std::fs::write(&sqlite.path, "")?;
+    let problems = handed.settings.orchestrator.rules.clone();
+    let mut known = known.lock().expect("nobody panics with it");
+    known.handed = handed;
+    known.configured += 1;
+    Ok(Ready { engine: "sqlite".to_owned(), place: sqlite.path, problems })
+}
+
+/// A channel over a connection that is there already.
+fn channel(connection: OwnedFd) -> anyhow::Result<Channel> {
+    let stream = net::UnixStream::from(connection);
+    stream.set_nonblocking(true)?;
+    let mut stream = Some(TokioIo::new(UnixStream::from_std(stream)?));
+    let connector = tower::service_fn(move |_| {
+        let stream = stream.take().ok_or_else(|| std::io::Error::other("it was used up"));
+        async move { stream }
+    });
+    Ok(Endpoint::from_static("http://host.invalid").connect_with_connector_lazy(connector))
+}
+
+fn serve(client: AttachClient, connection: OwnedFd, known: Shared, line: Arc<Line>) -> anyhow::Result<()> {
+    let stream = net::UnixStream::from(connection);
+    stream.set_nonblocking(true)?;
+    let stream = UnixStream::from_std(stream)?;
+    let incoming = tokio_stream::once(std::io::Result::Ok(stream)).chain(tokio_stream::pending());
+    let service = AgentServer::new(Service { client, known, line });
+    tokio::spawn(Server::builder().serve_with_incoming(service, incoming));
+    Ok(())
+}

@@ -1,0 +1,206 @@
+//! A provider of models on loopback that speaks OpenAI's format, answers as it is told, and keeps every byte that it was asked with.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+/// A bound on hanging, not an expectation of speed.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// What it answers to one question.
+#[derive(Debug, Clone)]
+pub enum Says {
+    /// This text.
+    Text(String),
+    /// It calls these tools, each with its arguments.
+    Calls(Vec<(String, Value)>),
+    /// Whatever this is, as the body of this status and type.
+    Raw(u16, &'static str, String),
+    /// It begins to speak and closes the connection.
+    Half(String),
+    /// It calls a tool and runs into its limit of tokens in the middle of the arguments.
+    CutCall(String, String),
+    /// It says nothing until its caller goes away.
+    Nothing,
+}
+
+/// A provider that listens until it is dropped.
+#[derive(Debug)]
+pub struct Provider {
+    kept: Arc<Kept>,
+    port: u16,
+    task: JoinHandle<()>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    script: Mutex<VecDeque<Says>>,
+    bodies: Mutex<Vec<String>>,
+    asked: watch::Sender<usize>,
+}
+
+impl Provider {
+    /// One that says this, question by question; then it says `done` to all that follow.
+    ///
+    /// # Panics
+    /// When there is no port to be had.
+    pub async fn start(script: impl IntoIterator<Item = Says>) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
+        let port = listener.local_addr().expect("it is bound").port();
+        let kept = Arc::new(Kept {
+            script: Mutex::new(script.into_iter().collect()),
+            bodies: Mutex::default(),
+            asked: watch::Sender::new(0),
+        });
+        let task = tokio::spawn(serve(listener, Arc::clone(&kept)));
+        Self { kept, port, task }
+    }
+
+    /// Its `base_url`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/v1", self.port)
+    }
+
+    /// Every question so far, as its bytes came.
+    #[must_use]
+    pub fn bodies(&self) -> Vec<String> {
+        self.kept.bodies.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The same as JSON.
+    ///
+    /// # Panics
+    /// When one is none.
+    #[must_use]
+    pub fn questions(&self) -> Vec<Value> {
+        self.bodies().iter().map(|body| serde_json::from_str(body).expect("a question is JSON")).collect()
+    }
+
+    /// Adds to what it says.
+    pub fn then(&self, more: impl IntoIterator<Item = Says>) {
+        self.kept.script.lock().unwrap_or_else(PoisonError::into_inner).extend(more);
+    }
+
+    /// Waits until it was asked so often.
+    ///
+    /// # Panics
+    /// When it is not for a long time.
+    pub async fn asked(&self, times: usize) {
+        let mut asked = self.kept.asked.subscribe();
+        let enough = asked.wait_for(|count| *count >= times);
+        timeout(PATIENCE, enough).await.expect("the provider is asked").expect("it listens");
+    }
+}
+
+impl Drop for Provider {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn serve(listener: TcpListener, kept: Arc<Kept>) {
+    while let Ok((stream, _)) = listener.accept().await {
+        let kept = Arc::clone(&kept);
+        // Whoever closes its connection early is no business of the other ones'.
+        tokio::spawn(async move { answer(stream, &kept).await });
+    }
+}
+
+/// One question; the connection is closed after it, which every client has to bear.
+async fn answer(mut stream: TcpStream, kept: &Kept) -> std::io::Result<()> {
+    let Some((head, body)) = read(&mut stream).await? else { return Ok(()) };
+    if !head.starts_with("POST ") {
+        // A probe: the list of models.
+        let models = json!({"object": "list", "data": []}).to_string();
+        return stream.write_all(http(200, "application/json", &models).as_bytes()).await;
+    }
+    kept.bodies.lock().unwrap_or_else(PoisonError::into_inner).push(body);
+    let says = kept.script.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+    kept.asked.send_modify(|count| *count += 1);
+    let says = says.unwrap_or_else(|| Says::Text("done".to_owned()));
+    match says {
+        Says::Raw(status, kind, body) => stream.write_all(http(status, kind, &body).as_bytes()).await,
+        Says::Nothing => {
+            // Its end is the caller's.
+            let mut rest = [0; 64];
+            while stream.read(&mut rest).await? > 0 {}
+            Ok(())
+        }
+        Says::Half(text) => {
+            let delta = event(&json!({"content": text}), Value::Null);
+            stream.write_all(format!("{EVENTS}{delta}").as_bytes()).await
+        }
+        whole => stream.write_all(format!("{EVENTS}{}", events(&whole)).as_bytes()).await,
+    }
+}
+
+const EVENTS: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+
+fn events(says: &Says) -> String {
+    let calls = |calls: Vec<(&str, String)>| {
+        let each = calls.iter().enumerate().map(|(index, (name, arguments))| {
+            json!({"index": index, "id": format!("call_{index}"), "type": "function", "function": {"name": name, "arguments": arguments}})
+        });
+        json!({"tool_calls": each.collect::<Vec<_>>()})
+    };
+    let (delta, finish) = match says {
+        Says::Calls(made) => {
+            let made = made.iter().map(|(name, arguments)| (name.as_str(), arguments.to_string()));
+            (calls(made.collect()), "tool_calls")
+        }
+        Says::CutCall(name, arguments) => (calls(vec![(name, arguments.clone())]), "length"),
+        Says::Text(text) => (json!({"content": text}), "stop"),
+        Says::Raw(..) | Says::Half(_) | Says::Nothing => (json!({}), "stop"),
+    };
+    let usage = json!({"id": "x", "model": "test", "choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}});
+    let first = event(&delta, Value::Null);
+    let last = event(&json!({}), json!(finish));
+    format!("{first}{last}data: {usage}\n\ndata: [DONE]\n\n")
+}
+
+fn event(delta: &Value, finish: Value) -> String {
+    let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
+    format!("data: {}\n\n", json!({"id": "x", "model": "test", "choices": [choice]}))
+}
+
+fn http(status: u16, kind: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+    )
+}
+
+/// Head and body of a request; `None` if the caller went away.
+async fn read(stream: &mut TcpStream) -> std::io::Result<Option<(String, String)>> {
+    const END: &[u8] = b"\r\n\r\n";
+    let mut bytes = Vec::new();
+    loop {
+        if let Some(end) = bytes.windows(END.len()).position(|window| window == END) {
+            let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
+            let length = head
+                .lines()
+                .filter_map(|line| line.split_once(':'))
+                .find(|(name, _)| name.eq_ignore_ascii_case("content-length"))
+                .and_then(|(_, value)| value.trim().parse::<usize>().ok())
+                .unwrap_or(0);
+            let body_at = end + END.len();
+            while bytes.len() < body_at + length {
+                if stream.read_buf(&mut bytes).await? == 0 {
+                    return Ok(None);
+                }
+            }
+            let body = String::from_utf8_lossy(&bytes[body_at..body_at + length]).into_owned();
+            return Ok(Some((head, body)));
+        }
+        if stream.read_buf(&mut bytes).await? == 0 {
+            return Ok(None);
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! The agent's verbs as scripts and pipes meet them, over an agent that says what each test wants.
+
+use std::process::{Output, Stdio};
+
+use talon_proto::agent::{
+    Approval, Attempt, Done, Error, LoopState, Notice, Text, Thinking, ToolCall, ToolResult, Usage, chunk,
+};
+use talon_tests::agent::{FakeAgent, Step, text_of};
+use talon_tests::{Scratch, program, until};
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::Command;
+
+fn say(kind: chunk::Kind) -> Step {
+    Step::Say(kind)
+}
+
+fn text(text: &str) -> Step {
+    say(chunk::Kind::Text(Text { text: text.into() }))
+}
+
+fn done(text: &str) -> Done {
+    Done {
+        text: text.into(),
+        usage: Some(Usage { input_tokens: 1200, output_tokens: 34, ..Usage::default() }),
+        provider: "ollama".into(),
+        model: "llama3.2".into(),
+        iteration: 2,
+        cost_pico_usd: 1_200_000_000,
+        duration_ms: 3200,
+        attempts: vec![Attempt {
+            provider: "ollama".into(),
+            model: "llama3.2".into(),
+            success: true,
+            latency_ms: 900,
+            ..Attempt::default()
+        }],
+        tool_calls: 1,
+        ..Done::default()
+    }
+}
+
+/// A turn with all that can be in one.
+fn long_turn() -> Vec<Step> {
+    vec![
+        say(chunk::Kind::Loop(LoopState {
+            phase: "planning".into(),
+            iteration: 1,
+            max_iterations: 10,
+            state: "await_llm".into(),
+            event: "start_loop".into(),
+            ..LoopState::default()
+        })),
+        say(chunk::Kind::Thinking(Thinking { text: "Where would that be?".into() })),
+        text("I will look."),
+        say(chunk::Kind::ToolCall(ToolCall {
+            call_id: "c1".into(),
+            plugin: "git".into(),
+            action: "log".into(),
+            tool: "git__log".into(),
+            arguments: "{\"limit\": 1}".into(),
+        })),
+        say(chunk::Kind::ToolResult(ToolResult {
+            call_id: "c1".into(),
+            tool: "git__log".into(),
+            success: true,
+            output: "[plugin_output]\none commit\u{1b}[2J\n[/plugin_output]".into(),
+            duration_ms: 12,
+            truncated: false,
+        })),
+        say(chunk::Kind::Notice(Notice {
+            level: "warn".into(),
+            text: "openai did not answer; ollama is asked".into(),
+            discard_text: false,
+        })),
+        text("One thing"),
+        text(" changed."),
+        say(chunk::Kind::Done(done("One thing changed."))),
+    ]
+}
+
+fn failed(reason: &str, partial: &str) -> Step {
+    say(chunk::Kind::Error(Error {
+        reason: reason.into(),
+        message: format!("it ended for {reason}: do something about it"),
+        partial: partial.into(),
+        attempts: vec![Attempt {
+            provider: "openai".into(),
+            model: "gpt".into(),
+            error_class: "timeout".into(),
+            error: "no answer within 60s".into(),
+            ..Attempt::default()
+        }],
+        ..Error::default()
+    }))
+}
+
+fn approval() -> Approval {
+    Approval {
+        id: "01K0000000000000000000APP9".into(),
+        session_id: "01K0000000000000000000SESS".into(),
+        plugin: "shell".into(),
+        action: "run".into(),
+        args: [("command".to_owned(), "rm -rf build".to_owned())].into(),
+        why: "pattern: rm -rf".into(),
+        state: "pending".into(),
+        digest: "d9".into(),
+        ..Approval::default()
+    }
+}
+
+fn command(agent: &FakeAgent, args: &[&str]) -> Command {
+    let mut command = Command::new(program("talon"));
+    command.arg("--socket").arg(agent.socket()).args(args);
+    command.env("TZ", "UTC").kill_on_drop(true);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+async fn run(agent: &FakeAgent, args: &[&str]) -> Output {
+    command(agent, args).output().await.expect("talon starts")
+}
+
+async fn run_with(agent: &FakeAgent, args: &[&str], stdin: &str) -> Output {
+    let mut child = command(agent, args).stdin(Stdio::piped()).spawn().expect("talon starts");
+    let mut to = child.stdin.take().expect("it is piped");
+    to.write_all(stdin.as_bytes()).await.expect("it is read");
+    drop(to);
+    child.wait_with_output().await.expect("it ends")
+}
+
+/// Both outputs and the exit code, for a snapshot.
+fn told(output: &Output) -> String {
+    format!(
+        "exit code {}\n--- stdout\n{}--- stderr\n{}",
+        output.status.code().unwrap_or(-1),
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
+}
+
+#[tokio::test]
+async fn a_question_is_answered_in_text_and_in_json() {
+    let agent = FakeAgent::start();
+    agent.says("What changed?", long_turn());
+    insta::assert_snapshot!("ask", told(&run(&agent, &["ask", "What changed?"]).await));
+    insta::assert_snapshot!("ask-quiet", told(&run(&agent, &["ask", "What changed?", "--quiet"]).await));
+    insta::assert_snapshot!(
+        "ask-json",
+        told(&run(&agent, &["ask", "What changed?", "--output", "json"]).await)
+    );
+    let args = ["ask", "What changed?", "--output", "json", "--stream"];
+    insta::assert_snapshot!("ask-stream", told(&run(&agent, &args).await));
+}
+
+#[tokio::test]
+async fn what_is_wanted_of_a_turn_is_sent_with_it() {
+    let agent = FakeAgent::start();
+    agent.says("from a pipe", vec![say(chunk::Kind::Done(done("{\"ports\": [1, 2]}")))]);
+    let schema = agent.file("schema.json", "{\"type\": \"object\"}");
+    let schema = text_of(&schema);
+    let args = [
+        "ask",
+        "-",
+        "--schema",
+        &schema,
+        "--model",
+        "haiku",
+        "--thinking",
+        "low",
+        "--session",
+        "s9",
+        "--tools",
+        "git.*",
+        "--tools",
+        "files.read",
+    ];
+    let output = run_with(&agent, &args, "from a pipe").await;
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "{\"ports\": [1, 2]}\n");
+    let asked = "Ask \"from a pipe\" session=s9 model=haiku thinking=low schema=18 tools=[\"git.*\", \"files.read\"] \
+                 no_tools=false";
+    assert_eq!(agent.heard(), [asked]);
+    let output =
+        run_with(&agent, &["ask", "-", "--schema", &schema, "--output", "json"], "from a pipe").await;
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    assert_eq!(value["answer"]["ports"][1], 2);
+}
+
+#[tokio::test]
+async fn a_turn_that_fails_has_its_exit_code_and_what_there_is_of_an_answer() {
+    let agent = FakeAgent::start();
+    for (reason, code) in [
+        ("iterations", 1),
+        ("invalid_answer", 1),
+        ("over_budget", 3),
+        ("exhausted", 4),
+        ("no_provider", 6),
+        ("internal", 70),
+    ] {
+        agent.says(reason, vec![failed(reason, "Half an answer")]);
+        let output = run(&agent, &["ask", reason]).await;
+        assert_eq!(output.status.code(), Some(code), "{reason}: {output:?}");
+    }
+    insta::assert_snapshot!("ask-fails", told(&run(&agent, &["ask", "exhausted"]).await));
+    insta::assert_snapshot!(
+        "ask-fails-json",
+        told(&run(&agent, &["ask", "exhausted", "--output", "json"]).await)
+    );
+    // What the agent refuses outright.
+    let output = run(&agent, &["ask", "something else"]).await;
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+}
+
+#[tokio::test]
+async fn a_scripted_answer_is_never_taken_for_a_models() {
+    let agent = FakeAgent::start();
+    let scripted =
+        Done { scripted: true, provider: "scripted".into(), model: "scripted".into(), ..done("42") };
+    agent.says("What?", vec![say(chunk::Kind::Done(scripted))]);
+    let output = run(&agent, &["ask", "What?", "--quiet"]).await;
+    assert!(String::from_utf8_lossy(&output.stderr).contains("scripted: no model answered"), "{output:?}");
+    let output = run(&agent, &["ask", "What?", "--output", "json"]).await;
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    assert_eq!(value["scripted"], true);
+}
+
+#[tokio::test]
+async fn control_c_cancels_the_turn_and_is_told() {
+    let agent = FakeAgent::start();
+    let cancelled = failed("cancelled", "Half of it");
+    agent.says("for ever", vec![text("Half of it"), Step::Cancelled, cancelled]);
+    let mut child = command(&agent, &["ask", "for ever"]).spawn().expect("talon starts");
+    until("a question", || !agent.heard().is_empty()).await;
+    // The first chunk has to be there: before it, letting go is all that there is.
+    let pid = child.id().expect("it runs").to_string();
+    let mut stderr = String::new();
+    let mut from = child.stderr.take().expect("it is piped");
+    // Whoever asks is ready once it listens to signals, which it does before it asks.
+    assert!(Command::new("kill").args(["-INT", &pid]).status().await.expect("kill is there").success());
+    tokio::io::AsyncReadExt::read_to_string(&mut from, &mut stderr).await.expect("it is text");
+    let output = child.wait_with_output().await.expect("it ends");
+    assert_eq!(output.status.code(), Some(130), "{stderr}");
+}
+
+#[tokio::test]
+async fn a_timeout_cancels_and_gives_what_there_is() {
+    let agent = FakeAgent::start();
+    agent.says("for ever", vec![text("Half of it"), Step::Cancelled, failed("cancelled", "Half of it")]);
+    let output = run(&agent, &["ask", "for ever", "--timeout", "200ms"]).await;
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "Half of it\n");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("longer than --timeout"), "{output:?}");
+    assert!(agent.heard().contains(&"Cancel 01K0000000000000000000SESS".to_owned()), "{:?}", agent.heard());
+    let output = run(&agent, &["ask", "for ever", "--timeout", "200ms", "--output", "json"]).await;
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    assert_eq!(
+        (&value["ok"], &value["reason"], &value["partial"]),
+        (&false.into(), &"timed_out".into(), &"Half of it".into())
+    );
+}
+
+#[tokio::test]
+async fn without_a_terminal_an_approval_is_waited_for_or_not() {
+    let agent = FakeAgent::start();
+    let steps = vec![
+        say(chunk::Kind::Approval(approval())),
+        Step::Decided,
+        say(chunk::Kind::Done(done("It is gone."))),
+    ];
+    agent.says("Remove it", steps);
+    let output = run(&agent, &["ask", "Remove it", "--no-wait"]).await;
+    insta::assert_snapshot!("ask-no-wait", told(&output));
+    let output = run(&agent, &["ask", "Remove it", "--no-wait", "--output", "json"]).await;
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    assert_eq!(
+        (&value["reason"], &value["approvals"][0]["args"]["command"]),
+        (&"approval".into(), &"rm -rf build".into())
+    );
+
+    let waits = tokio::spawn(command(&agent, &["ask", "Remove it"]).output());
+    until("a third question", || agent.heard().iter().filter(|heard| heard.starts_with("Ask")).count() == 3)
+        .await;
+    // It is there for whoever looks from elsewhere, and only then can it be decided.
+    let mut decided = run(&agent, &["approval", "approve", &approval().id]).await;
+    while decided.status.code() == Some(3) {
+        decided = run(&agent, &["approval", "approve", &approval().id]).await;
+    }
+    insta::assert_snapshot!("approval-approve", told(&decided));
+    let output = waits.await.expect("it runs").expect("talon starts");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "It is gone.\n");
+    assert!(agent.heard().contains(&format!("Decide {} approve=true digest=d9 reason=\"\"", approval().id)));
+}
+
+#[tokio::test]
+async fn every_verb_speaks_to_people_and_to_programs() {
+    let agent = FakeAgent::start();
+    let verbs: [(&str, &[&str]); 13] = [
+        ("session-list", &["session", "list"]),
+        ("session-list-limit", &["session", "list", "--limit", "1"]),
+        ("session-show", &["session", "show", "01K0000000000000000000SESS"]),
+        ("session-resume", &["session", "resume", "01K0000000000000000000WAIT"]),
+        ("session-compact", &["session", "compact", "01K0000000000000000000SESS", "--keep", "2"]),
+        ("session-delete", &["session", "delete", "01K0000000000000000000SESS"]),
+        ("memory-list", &["memory", "list"]),
+        ("memory-search", &["memory", "search", "tea"]),
+        ("memory-show", &["memory", "show", "01K0000000000000000000MEM2"]),
+        ("memory-forget", &["memory", "forget", "--tag", "workflow"]),
+        ("model-list", &["model", "list"]),
+        ("approval-list", &["approval", "list", "--all"]),
+        ("approval-show", &["approval", "show", "01K0000000000000000000APP1"]),
+    ];
+    for (name, args) in verbs {
+        insta::assert_snapshot!(name, told(&run(&agent, args).await));
+        let mut args = args.to_vec();
+        args.extend(["--output", "json"]);
+        insta::assert_snapshot!(format!("{name}-json"), told(&run(&agent, &args).await));
+    }
+    let output =
+        run(&agent, &["approval", "deny", "01K0000000000000000000APP1", "--reason", "use the trash"]).await;
+    insta::assert_snapshot!("approval-deny", told(&output));
+    let output = run(&agent, &["approval", "approve", "01K0000000000000000000APP1"]).await;
+    insta::assert_snapshot!("approval-too-late", told(&output));
+    for (args, code) in [
+        (&["session", "show", "nothing"][..], 3),
+        (&["memory", "show", "nothing"], 3),
+        (&["memory", "forget", "nothing"], 3),
+        (&["approval", "show", "nothing"], 3),
+        (&["approval", "list", "--everybody"], 7),
+    ] {
+        let output = run(&agent, args).await;
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {output:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_pipe_can_hold_a_conversation() {
+    let agent = FakeAgent::start();
+    agent.says("Hello", vec![text("Hi "), text("there.\n"), say(chunk::Kind::Done(done("Hi there.\n")))]);
+    agent.says("And in\nFrench?", vec![say(chunk::Kind::Done(done("Salut.")))]);
+    let lines =
+        "Hello\nAnd in\\\nFrench?\n/model haiku\n/cost\n/tools\n/nothing\n/compact 1\n/session\n/clear\n";
+    let output = run_with(&agent, &["chat", "--thinking", "low"], lines).await;
+    insta::assert_snapshot!("chat", told(&output));
+    insta::assert_snapshot!("chat-heard", agent.heard().join("\n"));
+    // How the last turn ended is how a script's chat ends.
+    agent.says("fail", vec![failed("exhausted", "")]);
+    assert_eq!(run_with(&agent, &["chat"], "fail\n").await.status.code(), Some(4));
+}
+
+#[tokio::test]
+async fn without_an_agent_every_verb_says_how_to_get_one() {
+    let scratch = Scratch::new();
+    let socket = scratch.join("host.sock");
+    let _supervisor =
+        std::os::unix::net::UnixListener::bind(&socket).expect("a scratch directory takes a socket");
+    let socket = text_of(&socket);
+    for verb in ["ask x", "chat", "session list", "memory list", "model list", "approval list"] {
+        let mut args = vec!["--socket", &socket];
+        args.extend(verb.split(' '));
+        let output = talon_tests::cli(&args).await;
+        assert_eq!(output.status.code(), Some(5), "{verb}: {output:?}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            stderr.contains("agent.enabled: true") && stderr.contains("talon status"),
+            "{verb}: {stderr}"
+        );
+    }
+}
