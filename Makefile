@@ -25,10 +25,10 @@ hostile: deps deps-test ## attacks the jail and writes the table of what came of
 
 PREFIX ?= /usr/local
 install: ## builds and installs Talon below PREFIX (/usr/local): `talon` in bin, what it starts in libexec/talon, the SDK in share/talon
-	cargo build --release --locked -p talon -p talon-state -p talon-mcp -p talon-mcp-bridge -p talon-framed-bridge -p talon-top
+	cargo build --release --locked -p talon -p talon-state -p talon-agent -p talon-mcp -p talon-mcp-bridge -p talon-framed-bridge -p talon-top
 	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/libexec/talon"
 	install -m 0755 target/release/talon "$(DESTDIR)$(PREFIX)/bin/"
-	install -m 0755 $(addprefix target/release/,talon-state talon-mcp talon-mcp-bridge talon-framed-bridge talon-top) "$(DESTDIR)$(PREFIX)/libexec/talon/"
+	install -m 0755 $(addprefix target/release/,talon-state talon-agent talon-mcp talon-mcp-bridge talon-framed-bridge talon-top) "$(DESTDIR)$(PREFIX)/libexec/talon/"
 	scripts/install-sdk.sh "$(DESTDIR)$(PREFIX)/share/talon"
 
 package: ## builds the Debian package into target/package (PROFILE=debug for one of a debug build)

@@ -17,7 +17,7 @@ if [ "$profile" = release ]; then
   export RUSTFLAGS CFLAGS
 fi
 # shellcheck disable=SC2086
-scripts/progress.sh "Building Talon ($profile)" cargo build $flags --locked -p talon -p talon-state -p talon-mcp \
+scripts/progress.sh "Building Talon ($profile)" cargo build $flags --locked -p talon -p talon-state -p talon-agent -p talon-mcp \
   -p talon-mcp-bridge -p talon-framed-bridge -p talon-top
 mkdir -p target/package
 scripts/progress.sh "Packing" scripts/package-deb.sh "target/$profile" target/package

@@ -7,7 +7,7 @@ uid=54321 # Nobody's: below Debian's range for system daemons' dynamic users and
 if [ "$(id -u)" != 0 ]; then
   exit 0 # The run before this one was this one.
 fi
-as_nobody() { setpriv --reuid "$uid" --regid "$uid" --clear-groups env HOME=/tmp TMPDIR=/tmp "$@"; }
+as_nobody() { setpriv --reuid "$uid" --regid "$uid" --clear-groups env HOME=/tmp TMPDIR=/tmp INSTA_WORKSPACE_ROOT="$PWD" "$@"; }
 if ! as_nobody test -x target/debug/talon; then
   echo "SKIPPED test-unprivileged: uid $uid may not read $(pwd), so it cannot run what was built there"
   exit 0
