@@ -53,6 +53,7 @@ impl<'t> Candidates<'t> {
         }
         self.places &= u64::MAX << from.saturating_sub(self.base);
         while self.places == 0 {
+            self.skip_empty();
             self.go_on()?;
         }
         Some(self.base + self.places.trailing_zeros() as usize)
@@ -68,6 +69,15 @@ impl<'t> Candidates<'t> {
         }
         self.places = self.batch[..self.judged].get(self.index).copied()?;
         Some(())
+    }
+
+    /// Turns to the last block in front of the next one that has places, as far as is judged. Nearly all blocks have none.
+    #[inline]
+    fn skip_empty(&mut self) {
+        let later = self.batch[..self.judged].get(self.index + 1..).unwrap_or_default();
+        let empty = later.iter().position(|places| *places != 0).unwrap_or(later.len());
+        self.index += empty;
+        self.base += empty * BLOCK;
     }
 
     /// Judges the next blocks. They come in order, because each leaves something to the one behind it.

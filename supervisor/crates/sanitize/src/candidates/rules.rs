@@ -29,6 +29,21 @@ pub(super) const IS_LOOSE: u8 = 0b0001_1111;
 pub(super) const ESCAPE: u8 = 0b0110_0000;
 pub(super) const IS_FOREIGN: u8 = 0b1110_0000;
 
+/// What tells that something may begin nearby, characters beyond ASCII aside: openers, escapes, colons, breaks and other controls.
+/// Most of prose has none of them in 64 bytes. Of each set the halves do not mix, so all of these are exact.
+pub(super) static TELLING: Halves = Halves::of(&[
+    Set::of(b"\0\x01\x02\x03\x04\x05\x06\x07\x08\n\x0b\r\x0e\x0f"),
+    Set::of(b"\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f"),
+    Set::of(b"\"#%&"),
+    Set::of(b":<"),
+    Set::of(b"\\|"),
+    Set::of(b"`"),
+    Set::of(b"["),
+    Set::of(b"~\x7f"),
+]);
+/// Those that are places by themselves, whatever comes behind them.
+pub(super) const SINGLE: u8 = 0b1100_0000;
+
 /// Eight rules on three bytes in a row.
 pub(super) struct Table {
     /// For each of the three the rules that its low half, and those that its high half, may take part in.
@@ -214,6 +229,17 @@ mod tests {
                 byte == b' ' || (b'\t'..=b'\r').contains(&byte),
                 "{byte:#x}"
             );
+        }
+    }
+
+    #[test]
+    fn what_tells_is_exact_and_what_openers_begin_with() {
+        for byte in 0..=u8::MAX {
+            let (tells, single) = (TELLING.of_byte(byte), b"[~\x7f".contains(&byte));
+            let control = byte < b' ' && !b"\t\x0c".contains(&byte);
+            assert_eq!(tells != 0, control || single || b"\"#%&:<\\`|".contains(&byte), "{byte:#x}");
+            assert_eq!(tells & SINGLE != 0, single, "{byte:#x}");
+            assert!(tells != 0 || OPENERS.halves[0].of_byte(byte) == 0, "{byte:#x}");
         }
     }
 

@@ -8,7 +8,7 @@ use fearless_simd::{Level, dispatch, u8x64};
 
 use super::rules::{
     ALPHANUMERIC, CLASSES, CONTROL, ESCAPE, FOLDED, FOREIGN, INDENT, IS_FOREIGN, IS_LOOSE, LOOSE,
-    NAME_CLASSES, NAMES, OPENERS, PLACES, SPACE, SPEAKER, TURNS, Table,
+    NAME_CLASSES, NAMES, OPENERS, PLACES, SINGLE, SPACE, SPEAKER, TELLING, TURNS, Table,
 };
 use crate::sets::{BLOCK, any};
 
@@ -42,20 +42,32 @@ fn judge_blocks<S: Simd>(
     carry: &mut Carry,
     out: &mut [u64],
 ) {
-    let (first, mut behind) = match blocks.first() {
+    let (mut bytes, mut behind) = match blocks.first() {
         Some(first) => (first, behind),
         None => (behind, &NOTHING),
     };
-    let mut block = Block::new(simd, first);
     let mut carried = *carry;
+    let mut looked_at: Option<Block<S>> = None;
     for (index, places) in out.iter_mut().enumerate() {
         let next = match blocks.get(index + 1) {
             Some(next) => next,
             None => core::mem::replace(&mut behind, &NOTHING),
         };
-        let next = Block::new(simd, next);
-        *places = block.judge(simd, next.folded, &mut carried);
-        block = next;
+        let raw = u8x64::from_slice(simd, bytes);
+        let telling = TELLING.look_up(simd, raw);
+        if any(simd, telling, u8::MAX) == 0 && next[0] != b':' && next[1] != b':' {
+            // What begins in a block begins with a byte that tells, or ends at a colon up to two bytes further on.
+            *places = carried.speaker | leads(simd, raw);
+            let semicolons = raw.simd_eq(u8x64::splat(simd, b';')).to_bitmask();
+            carried = Carry { speaker: 0, escapes: semicolons };
+            looked_at = None;
+        } else {
+            let block = looked_at.unwrap_or_else(|| Block::new(simd, raw));
+            let following = Block::new(simd, u8x64::from_slice(simd, next));
+            *places = block.judge(simd, telling, following.folded, &mut carried);
+            looked_at = Some(following);
+        }
+        bytes = next;
     }
     *carry = carried;
 }
@@ -67,21 +79,17 @@ struct Block<S: Simd> {
     classes: u8x64<S>,
     /// The folded view.
     folded: u8x64<S>,
-    /// The bytes beyond ASCII.
-    beyond: u64,
 }
 
 impl<S: Simd> Block<S> {
     #[inline(always)]
-    fn new(simd: S, bytes: &[u8; BLOCK]) -> Self {
+    fn new(simd: S, raw: u8x64<S>) -> Self {
         let all = |byte| u8x64::splat(simd, byte);
-        let raw = u8x64::from_slice(simd, bytes);
         let classes = CLASSES.look_up(simd, raw);
         let is = |class| !(classes & all(class)).simd_eq(all(0));
         let folded = is(IS_LOOSE).select(all(LOOSE), is(IS_FOREIGN).select(all(FOREIGN), raw | all(0x20)));
-        let beyond = raw.simd_ge(all(0x80)).to_bitmask();
-        let mut block = Self { raw, classes, folded, beyond };
-        if beyond != 0 {
+        let mut block = Self { raw, classes, folded };
+        if raw.simd_ge(all(0x80)).any_true() {
             // Chinese and Korean: nothing of theirs folds to a letter.
             let settled = raw.simd_ge(all(0xe4)) & raw.simd_le(all(0xe9))
                 | raw.simd_eq(all(0xeb))
@@ -91,9 +99,9 @@ impl<S: Simd> Block<S> {
         block
     }
 
-    /// Where something may begin.
+    /// Where something may begin. `telling` is what [`TELLING`] says of each byte, and `following` the next block, folded.
     #[inline(always)]
-    fn judge(self, simd: S, following: u8x64<S>, carry: &mut Carry) -> u64 {
+    fn judge(self, simd: S, telling: u8x64<S>, following: u8x64<S>, carry: &mut Carry) -> u64 {
         let Self { raw, folded, .. } = self;
         let all = |byte| u8x64::splat(simd, byte);
         let is = |byte| raw.simd_eq(all(byte)).to_bitmask();
@@ -102,8 +110,7 @@ impl<S: Simd> Block<S> {
         let openers = look_up(simd, &OPENERS, [raw, second, third]);
         let rules = look_up(simd, &FOLDED, [folded, second, third]);
 
-        let single = raw.simd_eq(all(b'[')) | raw.simd_eq(all(b'~')) | raw.simd_eq(all(0x7f));
-        let mut places = any(openers | rules & all(PLACES), u8::MAX) | single.to_bitmask();
+        let mut places = any(openers | rules & all(PLACES) | telling & all(SINGLE), u8::MAX);
 
         let angles = is(b'<');
         if angles != 0 {
@@ -133,10 +140,7 @@ impl<S: Simd> Block<S> {
         }
         carry.escapes = escapes;
 
-        if self.beyond != 0 {
-            places |= leads(simd, raw);
-        }
-        places
+        places | leads(simd, raw)
     }
 }
 
@@ -228,6 +232,9 @@ fn near(escapes: u64, before: u64) -> u64 {
 #[inline(always)]
 fn leads<S: Simd>(simd: S, raw: u8x64<S>) -> u64 {
     let all = |byte| u8x64::splat(simd, byte);
+    if !raw.simd_ge(all(0x80)).any_true() {
+        return 0;
+    }
     let within = |from, to| raw.simd_ge(all(from)) & raw.simd_le(all(to));
     let leads = raw.simd_eq(all(0xc2))
         | within(0xca, 0xcd)
@@ -256,7 +263,37 @@ mod tests {
         levels
     }
 
+    /// Every block looked at closely, whatever its bytes tell.
+    fn closely(level: Level, blocks: &[[u8; BLOCK]]) -> Vec<u64> {
+        #[inline(always)]
+        fn each<S: Simd>(simd: S, blocks: &[[u8; BLOCK]]) -> Vec<u64> {
+            let mut carry = Carry::default();
+            let block = |bytes: &[u8; BLOCK]| Block::new(simd, u8x64::from_slice(simd, bytes));
+            let places = blocks.iter().enumerate().map(|(index, bytes)| {
+                let next = blocks.get(index + 1).unwrap_or(&NOTHING);
+                let (block, following) = (block(bytes), block(next));
+                block.judge(simd, TELLING.look_up(simd, block.raw), following.folded, &mut carry)
+            });
+            places.collect()
+        }
+        dispatch!(level, simd => each(simd, blocks))
+    }
+
     proptest! {
+        #[test]
+        fn a_block_in_which_nothing_tells_has_no_place(
+            text in "([a-zA-Z0-9 ,.;\t/=>)-]{0,150}|[:;] ?|[uU]ser:|[tT]ool|[<\\[\"&%\\\\`#~|\n\r\x08\x7f]|ü|字|＜|\u{200b}){0,20}",
+        ) {
+            let mut bytes = text.into_bytes();
+            bytes.resize(bytes.len().next_multiple_of(BLOCK), 0);
+            let (blocks, _) = bytes.as_chunks();
+            for level in levels() {
+                let mut places = vec![0; blocks.len()];
+                judge_at(level, blocks, &NOTHING, &mut Carry::default(), &mut places);
+                prop_assert_eq!(&places, &closely(level, blocks), "{:?}", level);
+            }
+        }
+
         #[test]
         fn every_level_of_instructions_judges_alike(
             text in "([<\\[\"&%\\\\`#~|>:;/ \n\r\t\x08a-zA-Z0-9_-]|[Tt]ool|[Hh]uman|user|ü|字|“|＜|\u{200b}){0,300}",
