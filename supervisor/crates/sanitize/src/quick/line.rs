@@ -25,13 +25,25 @@ static ENDS_SPEAKER: [bool; 256] = {
 pub(crate) const SPEAKERS_REVERSED: [&str; 9] =
     ["resu", "namuh", "tnatsissa", "metsys", "tobtahc", "tob", "tpg", "noclaf", "noitasrevnoc"];
 
+/// As long as `\u001b[0m`, and some white space.
+const MAX_ESCAPE: usize = 12;
+
 /// Whether the text ends in the name of a speaker, as far as ASCII letters tell.
 pub(super) fn may_be_speaker(text: &[u8]) -> bool {
-    /// As long as `\u001b[0m`, and some white space.
-    const MAX_ESCAPE: usize = 12;
     if !text.last().is_some_and(|&byte| ENDS_SPEAKER[usize::from(byte)]) {
         return false;
     }
+    match *text {
+        // Most words in front of a colon.
+        [.., third, second, first] if !SPEAKERS.may_begin_with(first, second, third) => {
+            may_end_in_escape(text, 3 + MAX_ESCAPE)
+        }
+        _ => may_be_speaker_by_letters(text),
+    }
+}
+
+/// The same letter by letter.
+fn may_be_speaker_by_letters(text: &[u8]) -> bool {
     let mut possible = [true; SPEAKERS_REVERSED.len()];
     let letters = text.iter().rev().filter(|byte| !byte.is_ascii_whitespace() && !byte.is_ascii_control());
     for (index, byte) in letters.enumerate() {
@@ -47,13 +59,20 @@ pub(super) fn may_be_speaker(text: &[u8]) -> bool {
             any |= *possible;
         }
         if !any {
-            // The letters of an escape, perhaps: `US\nER:`.
-            let mut nearest = text.iter().rev().take(index + MAX_ESCAPE);
-            return nearest.any(|byte| matches!(byte, b'\\' | b'%' | b';'));
+            return may_end_in_escape(text, index + MAX_ESCAPE);
         }
     }
     false
 }
+
+/// Whether the last letters may be those of an escape: `US\nER:`.
+fn may_end_in_escape(text: &[u8], length: usize) -> bool {
+    let nearest = &text[text.len().saturating_sub(length)..];
+    nearest.iter().any(|byte| matches!(byte, b'\\' | b'%' | b';'))
+}
+
+/// Read as [`SPEAKERS_REVERSED`] are. What nobody sees leaves the question open.
+static SPEAKERS: Beginnings = Beginnings::of(&[&SPEAKERS_REVERSED]);
 
 /// Whether the line that begins at `at` may begin with a turn.
 #[inline]
@@ -106,3 +125,33 @@ pub(crate) const TURN_LISTS: [&[&str]; 1] = [&[
 ]];
 
 static TURNS: Beginnings = Beginnings::of(&TURN_LISTS);
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn three_letters_exclude_no_speaker(
+            text in "[a-z ;%]{0,4}(user|HUMAN|bot|assistant|gpt|falcon|ü|字|[a-z]{0,3})([ \t\n\x08_;-]|\\\\|&#10;|\u{200b}|Е|[a-z]){0,4}",
+        ) {
+            let ends_so = text.bytes().last().is_some_and(|byte| ENDS_SPEAKER[usize::from(byte)]);
+            let by_letters = ends_so && may_be_speaker_by_letters(text.as_bytes());
+            prop_assert!(may_be_speaker(text.as_bytes()) || !by_letters);
+        }
+    }
+
+    #[test]
+    fn every_speaker_may_be_one_whole_and_torn() {
+        for name in SPEAKERS_REVERSED {
+            let name: String = name.chars().rev().collect();
+            let torn = name.chars().map(String::from).collect::<Vec<_>>().join(" ");
+            for name in [name.to_uppercase(), format!("a {name} "), name, torn] {
+                assert!(may_be_speaker(name.as_bytes()), "{name}");
+            }
+        }
+        assert!(!may_be_speaker(b"Bring a coat"));
+    }
+}
