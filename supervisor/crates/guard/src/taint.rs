@@ -256,6 +256,9 @@ const WORDS: usize = 16;
 impl Seen<'_> {
     /// Those of these that are not the call's, moved to the front.
     fn without<'g>(&self, grams: &'g mut [u64]) -> &'g [u64] {
+        if self.grams.is_empty() {
+            return grams;
+        }
         // Nearly always there are none to leave out, and nothing to move.
         let Some(first) = grams.iter().position(|gram| self.has(*gram)) else { return grams };
         let mut count = first;
