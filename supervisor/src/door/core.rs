@@ -1,11 +1,10 @@
 //! The supervisor's own actions, called like a plugin's: `talon.read_more`.
 
-use std::collections::BTreeMap;
 use std::future::{Ready, ready};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use talon_guard::{Answer, Call, CallError, Directory, Outcome, Pages, Readiness, Target};
+use talon_guard::{Actions, Answer, Call, CallError, Directory, Outcome, Pages, Readiness, Target};
 use talon_plugin::Registry;
 use talon_plugin::name::RESERVED_NAME;
 use talon_proto::plugin::{Action, Parameter, PluginCapabilities};
@@ -60,7 +59,7 @@ pub(super) fn capabilities() -> PluginCapabilities {
 #[derive(Clone)]
 pub(super) struct CoreDirectory {
     registry: Registry,
-    actions: Arc<BTreeMap<String, Action>>,
+    actions: Arc<Actions>,
 }
 
 impl CoreDirectory {

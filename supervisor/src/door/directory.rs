@@ -1,25 +1,23 @@
 //! How `resolve` sees one plugin: through its handle, at the moment of the call.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
-use talon_guard::{Directory, Readiness, Target};
+use talon_guard::{Actions, Directory, Readiness, Target};
 use talon_plugin::{Capability, Desired, Offered, Plugin, Registry, State};
-use talon_proto::plugin::Action;
 
 /// The one plugin whose stack this is.
 #[derive(Clone)]
 pub(super) struct OnePlugin {
     plugin: Plugin,
     registry: Registry,
-    /// The actions of the capability they were taken from, so that a call copies nothing.
+    /// The actions of the capability they were taken from, so that a call copies nothing and parses no schema anew.
     known: Arc<ArcSwapOption<Known>>,
 }
 
 struct Known {
     capability: Arc<Capability>,
-    actions: Arc<BTreeMap<String, Action>>,
+    actions: Arc<Actions>,
 }
 
 /// No plugin at all; it knows the names of those there are, for the refusal.
@@ -33,13 +31,13 @@ impl OnePlugin {
         Self { plugin, registry, known: Arc::default() }
     }
 
-    fn actions(&self, capability: &Arc<Capability>) -> Arc<BTreeMap<String, Action>> {
+    fn actions(&self, capability: &Arc<Capability>) -> Arc<Actions> {
         if let Some(known) = &*self.known.load()
             && Arc::ptr_eq(&known.capability, capability)
         {
             return Arc::clone(&known.actions);
         }
-        let actions = Arc::new(capability.actions.clone());
+        let actions = Arc::new(capability.actions.clone().into_iter().collect());
         let known = Known { capability: Arc::clone(capability), actions: Arc::clone(&actions) };
         self.known.store(Some(Arc::new(known)));
         actions

@@ -1,13 +1,12 @@
 //! The whole stack around an innermost service that lies.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use prost::Message;
-use talon_guard::{Guarded, Origin, Outcome, Readiness, Target};
+use talon_guard::{Actions, Guarded, Origin, Outcome, Readiness, Target};
 use talon_proto::plugin::{Action, Parameter, ToolResultResponse};
 use talon_sanitize::Settings;
 use tower::service_fn;
@@ -23,8 +22,8 @@ impl Directory for Two {
         let parameter = Parameter { name: "name".to_owned(), required: true, ..Parameter::default() };
         let greet = Action { name: "greet".to_owned(), parameters: vec![parameter], ..Action::default() };
         let reset = Action { name: "reset".to_owned(), user_only: true, ..Action::default() };
-        let actions: BTreeMap<String, Action> =
-            [greet, reset].map(|action| (action.name.clone(), action)).into();
+        let actions: Actions =
+            [greet, reset].into_iter().map(|action| (action.name.clone(), action)).collect();
         (plugin == "hello").then(|| Target {
             declared_name: "hello-declared".to_owned(),
             actions: Arc::new(actions),

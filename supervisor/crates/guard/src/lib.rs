@@ -225,7 +225,7 @@ pub use quarantine::{Quarantine, QuarantineError, QuarantineLayer, QuarantineSet
 pub use raw_store::{RawMessage, RawStore};
 pub use report::Report;
 pub use rescue::{Rescue, RescueLayer};
-pub use resolve::{Directory, Grants, Readiness, Resolve, ResolveError, ResolveLayer, Target};
+pub use resolve::{Actions, Directory, Grants, Readiness, Resolve, ResolveError, ResolveLayer, Target};
 pub use sanitize::{Sanitize, SanitizeLayer};
 pub use sanitized::SanitizedAnswer;
 pub use stack::Stack;

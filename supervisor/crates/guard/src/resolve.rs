@@ -39,11 +39,13 @@ use crate::call::{Call, Origin};
 use crate::error::CallError;
 use crate::onward::{Onward, onward};
 
+mod actions;
 mod arguments;
 mod error;
 mod nearest;
 mod schema;
 
+pub use actions::Actions;
 pub use arguments::Problems;
 pub use error::{Others, ResolveError};
 use schema::Patterns;
@@ -65,8 +67,8 @@ pub trait Directory: Clone + Send + Sync + 'static {
 pub struct Target {
     /// The name it declared for itself.
     pub declared_name: String,
-    /// Its actions by name.
-    pub actions: Arc<BTreeMap<String, Action>>,
+    /// Its actions by name. The same ones for as long as it declares the same: what was parsed of them is kept with them.
+    pub actions: Arc<Actions>,
     /// Those of them that are refused because they are not what was approved.
     pub withheld: Arc<BTreeSet<String>>,
     /// Whether they are known at all.
@@ -165,9 +167,10 @@ impl<D: Directory> Rules<D> {
         if let Readiness::NotYet { reason, retryable } = target.ready {
             return Err(ResolveError::NotAvailable { plugin: call.plugin.to_string(), reason, retryable });
         }
-        let Some(action) = target.actions.get(&call.action) else {
+        let Some(found) = target.actions.get(&call.action) else {
             return Err(ResolveError::unknown_action(call, &target.actions));
         };
+        let action = found.action();
         if target.withheld.contains(&call.action) {
             return Err(ResolveError::changed(call));
         }
@@ -175,7 +178,7 @@ impl<D: Directory> Rules<D> {
             return Err(ResolveError::UserOnly { action: call.action.clone() });
         }
         self.check_size(call)?;
-        let problems = arguments::check(action, &call.args, &self.patterns);
+        let problems = arguments::check(found, &call.args, &self.patterns);
         if !problems.is_empty() {
             return Err(ResolveError::bad_arguments(call, action, problems));
         }

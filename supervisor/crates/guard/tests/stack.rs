@@ -30,7 +30,9 @@ impl Directory for OnePlugin {
         let action = |user_only| Action { parameters: vec![say.clone()], user_only, ..Default::default() };
         (plugin == "parrot").then(|| Target {
             declared_name: "Parrot".to_owned(),
-            actions: Arc::new([("echo".to_owned(), action(false)), ("wipe".to_owned(), action(true))].into()),
+            actions: Arc::new(
+                [("echo".to_owned(), action(false)), ("wipe".to_owned(), action(true))].into_iter().collect(),
+            ),
             withheld: Arc::default(),
             ready: Readiness::Known,
         })

@@ -8,7 +8,7 @@
 //! A runtime with a clock has to be entered before a case is made or run: `deadline` asks it for a timer. Nothing else is
 //! asked of whoever includes this file than the crates it names.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::hint::black_box;
 use std::num::NonZeroU32;
@@ -19,10 +19,10 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use prost::Message as _;
 use talon_guard::{
-    AdmissionLayer, AdmissionSettings, Answer, BreakerLayer, BreakerSettings, Call, CallError, DeadlineLayer,
-    Digest, Directory, EnvelopeMode, Grants, Guard, GuardSettings, Guarded, Origin, Quarantine,
-    QuarantineLayer, QuarantineSettings, RawAnswer, Readiness, RescueLayer, ResolveLayer, Stack, Taint,
-    TaintLayer, Target, Timeouts, TraceLayer, ValidateLayer,
+    Actions, AdmissionLayer, AdmissionSettings, Answer, BreakerLayer, BreakerSettings, Call, CallError,
+    DeadlineLayer, Digest, Directory, EnvelopeMode, Grants, Guard, GuardSettings, Guarded, Origin,
+    Quarantine, QuarantineLayer, QuarantineSettings, RawAnswer, Readiness, RescueLayer, ResolveLayer, Stack,
+    Taint, TaintLayer, Target, Timeouts, TraceLayer, ValidateLayer,
 };
 use talon_proto::plugin::{Action, Parameter, ToolResultResponse};
 use tower::{Layer as _, Service, ServiceBuilder, service_fn};
@@ -59,15 +59,23 @@ fn repeated(text: &str, bytes: usize) -> String {
 /// One plugin with one action.
 #[derive(Clone)]
 pub(crate) struct OnePlugin {
-    actions: Arc<BTreeMap<String, Action>>,
+    actions: Arc<Actions>,
     withheld: Arc<BTreeSet<String>>,
 }
 
 impl OnePlugin {
     pub(crate) fn new() -> Self {
-        let say = Parameter { name: "say".to_owned(), r#type: "string".to_owned(), ..Default::default() };
+        Self::with_schema(String::new())
+    }
+
+    fn with_schema(schema: String) -> Self {
+        let say =
+            Parameter { name: "say".to_owned(), r#type: "string".to_owned(), schema, ..Default::default() };
         let action = Action { parameters: vec![say], ..Default::default() };
-        Self { actions: Arc::new([("run".to_owned(), action)].into()), withheld: Arc::default() }
+        Self {
+            actions: Arc::new([("run".to_owned(), action)].into_iter().collect()),
+            withheld: Arc::default(),
+        }
     }
 }
 
@@ -91,6 +99,15 @@ pub(crate) fn call() -> Call {
     call.scope = "1000".into();
     call.args.insert("say".to_owned(), "what time does the ferry leave on Sundays?".to_owned());
     call
+}
+
+/// A schema with a choice of so many bytes, of which the argument of [`call`] is the first.
+fn schema(bytes: usize) -> String {
+    let mut schema = r#"{"type": "string", "enum": ["what time does the ferry leave on Sundays?""#.to_owned();
+    while schema.len() < bytes {
+        schema.push_str(r#", "how much is it for a child?""#);
+    }
+    schema + "]}"
 }
 
 /// The plugin's answer to [`call`] as it comes off the wire.
@@ -175,7 +192,7 @@ fn answering(
 
 /// Something that runs one call each time.
 pub(crate) struct Case {
-    /// `whole`, `layer` or `part`.
+    /// `whole`, `layer`, `schema` or `part`.
     pub(crate) group: &'static str,
     pub(crate) name: &'static str,
     /// The case of the same list without which this one's figure says nothing about it; empty if it stands for itself.
@@ -254,6 +271,7 @@ pub(crate) fn layers(bytes: usize) -> Vec<Case> {
     let truncated = || guard.truncate_layer().layer(sanitized());
     let wrapped = || guard.wrap_layer().layer(truncated());
     let resolve = ResolveLayer::new(OnePlugin::new(), Grants::default());
+    let of_schema = |bytes| ResolveLayer::new(OnePlugin::with_schema(schema(bytes)), Grants::default());
     let quarantine = QuarantineLayer::new(Quarantine::new("x", QuarantineSettings::default()));
     vec![
         copy(),
@@ -267,6 +285,8 @@ pub(crate) fn layers(bytes: usize) -> Vec<Case> {
         over(ANSWER, "rescue", RescueLayer::new().layer(answer())),
         over(MESSAGE, "validate", ValidateLayer::new().layer(message())),
         over(MESSAGE, "resolve", resolve.layer(message())),
+        Case::service("schema", "resolve with a schema", MESSAGE, of_schema(0).layer(message())),
+        Case::service("schema", "resolve with 60 KiB of it", MESSAGE, of_schema(60 * KIB).layer(message())),
         over(MESSAGE, "quarantine", quarantine.layer(message())),
         over(MESSAGE, "deadline", DeadlineLayer::new(Timeouts::default()).layer(message())),
         over(MESSAGE, "breaker", BreakerLayer::new(BreakerSettings::default()).layer(message())),

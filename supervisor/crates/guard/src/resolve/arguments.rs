@@ -7,6 +7,7 @@ use std::fmt;
 use serde_json::Value;
 use talon_proto::plugin::{Action, Parameter};
 
+use super::actions::Found;
 use super::nearest::nearest;
 use super::schema::{Budget, Patterns, Schema, is_integer};
 use crate::text::{Quoted, prefix};
@@ -47,7 +48,8 @@ impl fmt::Display for Problems {
 }
 
 /// All that is wrong with the arguments.
-pub(super) fn check(action: &Action, args: &BTreeMap<String, String>, patterns: &Patterns) -> Problems {
+pub(super) fn check(found: Found<'_>, args: &BTreeMap<String, String>, patterns: &Patterns) -> Problems {
+    let action = found.action();
     let mut problems = Problems::default();
     let mut budget = Budget::default();
     let is_injected = |name: &str| action.inject_context_args.iter().any(|injected| injected == name);
@@ -55,8 +57,9 @@ pub(super) fn check(action: &Action, args: &BTreeMap<String, String>, patterns: 
     for (name, value) in args {
         if is_injected(name) {
             problems.add(|| format!("argument {} is filled by the host, leave it out", Quoted(name)));
-        } else if let Some(parameter) = action.parameters.iter().find(|parameter| parameter.name == *name) {
-            if let Err(must) = check_value(parameter, value, patterns, &mut budget) {
+        } else if let Some(place) = action.parameters.iter().position(|parameter| parameter.name == *name) {
+            let schema = || found.schema(place);
+            if let Err(must) = check_value(&action.parameters[place], schema, value, patterns, &mut budget) {
                 problems.add(|| format!("argument {} {must}", Quoted(name)));
             }
         } else {
@@ -106,8 +109,9 @@ fn unknown(name: &str, action: &Action) -> String {
 }
 
 /// What the value must be and is not.
-fn check_value(
+fn check_value<'s>(
     parameter: &Parameter,
+    schema: impl FnOnce() -> Option<Cow<'s, Schema>>,
     value: &str,
     patterns: &Patterns,
     budget: &mut Budget,
@@ -116,7 +120,7 @@ fn check_value(
         return Ok(());
     }
     let readings = read(&parameter.r#type, value)?;
-    let Some(schema) = Schema::parse(&parameter.schema) else {
+    let Some(schema) = schema() else {
         if !parameter.schema.is_empty() {
             tracing::debug!(parameter = %Quoted(&parameter.name), "its schema is no usable JSON object and is ignored");
         }

@@ -1,10 +1,10 @@
 //! The texts of refusals. They are read by models, so each says what is wrong and what would be right.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use talon_proto::plugin::Action;
 
+use super::actions::Actions;
 use super::arguments::{Problems, signature};
 use super::nearest::nearest;
 use crate::call::Call;
@@ -109,13 +109,13 @@ impl ResolveError {
         Self::UnknownPlugin { plugin: call.plugin.to_string(), others }
     }
 
-    pub(super) fn unknown_action(call: &Call, actions: &BTreeMap<String, Action>) -> Self {
+    pub(super) fn unknown_action(call: &Call, actions: &Actions) -> Self {
         let may =
             |name: &&str| call.granted.as_ref().is_none_or(|granted| granted.covers(&call.plugin, name));
         Self::UnknownAction {
             plugin: call.plugin.to_string(),
             action: call.action.clone(),
-            others: Others::of(&call.action, actions.keys().map(String::as_str).filter(may)),
+            others: Others::of(&call.action, actions.names().filter(may)),
         }
     }
 

@@ -94,12 +94,25 @@ impl Patterns {
 }
 
 /// A schema fragment.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Schema(Map<String, Value>);
+
+#[cfg(test)]
+thread_local! {
+    static PARSED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// How many texts this thread has parsed so far.
+#[cfg(test)]
+pub(super) fn parsed_on_this_thread() -> usize {
+    PARSED.get()
+}
 
 impl Schema {
     /// `None` for what is not a JSON object, and for what is too large.
     pub(super) fn parse(text: &str) -> Option<Self> {
+        #[cfg(test)]
+        PARSED.set(PARSED.get() + 1);
         if text.is_empty() || text.len() > MAX_SCHEMA_BYTES {
             return None;
         }
@@ -107,6 +120,11 @@ impl Schema {
             Ok(Value::Object(keywords)) => Some(Self(keywords)),
             _ => None,
         }
+    }
+
+    /// What it takes in memory, roughly, and rather more than less.
+    pub(super) fn bytes(&self) -> usize {
+        bytes_of_fields(&self.0)
     }
 
     /// What the value must be and is not.
@@ -253,6 +271,27 @@ fn check_range(schema: &Map<String, Value>, number: f64) -> Result<(), String> {
         (.., Some(above)) if number >= above => broken("less than", above),
         _ => Ok(()),
     }
+}
+
+/// What the value owns beside itself. Its depth is bounded by the parser's.
+fn bytes_beside(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.capacity(),
+        Value::Array(items) => {
+            items.capacity() * size_of::<Value>() + items.iter().map(bytes_beside).sum::<usize>()
+        }
+        Value::Object(fields) => bytes_of_fields(fields),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    }
+}
+
+fn bytes_of_fields(fields: &Map<String, Value>) -> usize {
+    // A field's hash, and its place in the table by hash.
+    const OF_A_TABLE: usize = 4 * size_of::<u64>();
+    // Tables double, and the smallest has four places.
+    let places = (2 * fields.len()).max(4);
+    let texts: usize = fields.iter().map(|(name, value)| name.capacity() + bytes_beside(value)).sum();
+    places * (size_of::<(String, Value)>() + OF_A_TABLE) + texts
 }
 
 /// Equality as JSON Schema has it: 1 and 1.0 are the same number.

@@ -34,7 +34,8 @@ fn directory() -> Fixed {
         declared_name: "ripgrep-tools".to_owned(),
         actions: Arc::new(
             [("search".to_owned(), search), ("wipe".to_owned(), wipe), ("swapped".to_owned(), swapped)]
-                .into(),
+                .into_iter()
+                .collect(),
         ),
         withheld: Arc::new(["swapped".to_owned()].into()),
         ready: Readiness::Known,
@@ -315,4 +316,48 @@ async fn names_that_are_not_granted_are_not_suggested() {
         "action \"seatch\" not found in plugin \"code-search\"; did you mean \"search\"?",
     )
     .await;
+}
+
+/// One plugin whose declaration is read anew now and then.
+#[derive(Clone)]
+struct Reloaded(Arc<std::sync::Mutex<Arc<Actions>>>);
+
+impl Directory for Reloaded {
+    fn target(&self, _: &str) -> Option<Target> {
+        Some(Target {
+            declared_name: "p".to_owned(),
+            actions: self.0.lock().unwrap().clone(),
+            withheld: Arc::default(),
+            ready: Readiness::Known,
+        })
+    }
+    fn names(&self) -> Vec<String> {
+        vec!["p".to_owned()]
+    }
+}
+
+#[tokio::test]
+async fn a_schema_is_parsed_once_for_many_calls_and_anew_once_the_plugin_declares_again() {
+    let declared = |schema: &str| {
+        let limit = Parameter { schema: schema.to_owned(), ..parameter("limit", "integer", true) };
+        let action = Action { parameters: vec![limit], ..Default::default() };
+        Arc::new([("a".to_owned(), action)].into_iter().collect::<Actions>())
+    };
+    let directory = Reloaded(Arc::new(std::sync::Mutex::new(declared(r#"{"maximum": 10}"#))));
+    let layer = ResolveLayer::new(directory.clone(), Grants::default());
+    let mut service = layer.layer(tower::service_fn(async |_: Call| Ok::<_, CallError>(())));
+    let parsed = schema::parsed_on_this_thread;
+    let before = parsed();
+    for (limit, fits) in [("10", true), ("11", false), ("5", true), ("12", false)].repeat(10) {
+        let answer = service.call(call("p", "a", &[("limit", limit)])).await;
+        assert_eq!(answer.is_ok(), fits, "{limit}");
+    }
+    assert_eq!(parsed() - before, 1);
+
+    *directory.0.lock().unwrap() = declared(r#"{"maximum": 11}"#);
+    for (limit, fits) in [("11", true), ("12", false)].repeat(10) {
+        let answer = service.call(call("p", "a", &[("limit", limit)])).await;
+        assert_eq!(answer.is_ok(), fits, "{limit}");
+    }
+    assert_eq!(parsed() - before, 2);
 }
