@@ -66,6 +66,30 @@ async fn many_at_once_are_all_there() {
     assert_eq!((verified.records, verified.lost), (5003, 0));
 }
 
+/// Calls on several threads write each other's records, and the log's own thread the rest: the file ends again and again meanwhile. A
+/// record that nobody saw to would be waited for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_is_left_to_others_is_written_by_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = Settings { file_bytes: 64 << 10, ..settings(dir.path(), LONG * 60) };
+    let log = AuditLog::start(settings.clone(), Box::new(|_| ())).unwrap();
+    let calls = (0..64).map(|caller| {
+        let log = log.clone();
+        tokio::spawn(async move {
+            for turn in 0..50 {
+                let company = if (caller + turn) % 3 == 0 { Company::Nobody } else { Company::Others };
+                log.record(operation(caller * 50 + turn), company).await;
+            }
+        })
+    });
+    for call in calls.collect::<Vec<_>>() {
+        call.await.unwrap();
+    }
+    assert_eq!((log.status().records, log.status().lost), (3200, 0));
+    log.close().await;
+    assert_eq!(whole(&settings.dir).lost, 0);
+}
+
 #[tokio::test]
 async fn what_cannot_be_written_is_told_counted_and_said_where_it_is_missing() {
     let dir = tempfile::tempdir().unwrap();
@@ -281,6 +305,9 @@ fn one_waking_is_for_everybody_who_put_something_in_before_it() {
     let queue = Queue::new();
     let first = queue.wake();
     assert!(first.is_some() && queue.wake().is_none());
+    assert!(queue.wake().is_none(), "who did not get it has not ended it either");
+    let now = std::time::Instant::now();
+    assert!(matches!(queue.next(Some(now)), Next::Late), "nor woken the thread");
     drop(first);
     assert!(queue.wake().is_some(), "who comes later cannot rely on one that is over");
 }

@@ -110,7 +110,8 @@ impl Queue {
 
     /// The duty to have written what was put in; `None` if somebody else has it already, who has not done it yet.
     pub(crate) fn wake(&self) -> Option<Wake<'_>> {
-        (!self.waking.swap(true, Ordering::SeqCst)).then_some(Wake(self))
+        // Made only where it is had: to drop one ends the duty.
+        (!self.waking.swap(true, Ordering::SeqCst)).then(|| Wake(self))
     }
 
     /// Counts a record that found no room.
