@@ -94,7 +94,9 @@ impl Client {
         watch: &mut Option<&mut (dyn FnMut(&Progress) + Send)>,
     ) -> Result<ExecuteResponse, Status> {
         let Some(watch) = watch else {
-            return self.host().execute(request).await.map(tonic::Response::into_inner);
+            let mut host = self.host();
+            let answer = self.awake.wait(host.execute(request)).await;
+            return answer.map(tonic::Response::into_inner);
         };
         let mut updates = self.host().execute_streaming(request).await?.into_inner();
         while let Some(update) = updates.message().await? {

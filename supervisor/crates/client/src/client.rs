@@ -4,7 +4,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
+use talon_listen::Awake;
 use talon_proto::host::host_client::HostClient;
 use tokio::net::UnixStream;
 use tonic::Status;
@@ -18,6 +20,9 @@ use crate::patience::Patience;
 /// a backstop against a configuration of gigabytes.
 pub const MAX_ANSWER_BYTES: usize = 256 << 20;
 
+/// How long an answer is waited for awake: a small call through a supervisor takes 60 to 300 µs, which is more than to a plugin.
+const MOMENT: Duration = Duration::from_micros(500);
+
 /// A supervisor, by its socket. Cheap to clone; clones share one connection, which is made again when it is gone.
 #[derive(Debug, Clone)]
 pub struct Client {
@@ -26,6 +31,8 @@ pub struct Client {
     max_answer_bytes: usize,
     /// Whether there ever was a supervisor: only then it is worth waiting for the next one.
     met: Arc<AtomicBool>,
+    /// For whoever waits for a call's answer.
+    pub(crate) awake: Arc<Awake>,
 }
 
 impl Client {
@@ -34,7 +41,7 @@ impl Client {
     pub fn lazy(path: PathBuf) -> Self {
         let met = Arc::new(AtomicBool::new(false));
         let channel = dial::lazy(path.clone(), Arc::clone(&met));
-        Self { channel, path, max_answer_bytes: MAX_ANSWER_BYTES, met }
+        Self::of(channel, path, met)
     }
 
     /// One over connections that somebody else makes, as a child gets them from its supervisor. It was started by one, so that the next
@@ -43,7 +50,7 @@ impl Client {
     pub fn through(connect: Connect) -> Self {
         let met = Arc::new(AtomicBool::new(true));
         let channel = dial::through(connect, Arc::clone(&met));
-        Self { channel, path: PathBuf::new(), max_answer_bytes: MAX_ANSWER_BYTES, met }
+        Self::of(channel, PathBuf::new(), met)
     }
 
     /// One over a connection that [`dial::dial`] made.
@@ -53,7 +60,17 @@ impl Client {
     pub async fn over(first: UnixStream, path: PathBuf) -> Result<Self, tonic::transport::Error> {
         let channel = dial::channel(first, path.clone()).await?;
         let met = Arc::new(AtomicBool::new(true));
-        Ok(Self { channel, path, max_answer_bytes: MAX_ANSWER_BYTES, met })
+        Ok(Self::of(channel, path, met))
+    }
+
+    fn of(channel: Channel, path: PathBuf, met: Arc<AtomicBool>) -> Self {
+        Self {
+            channel,
+            path,
+            max_answer_bytes: MAX_ANSWER_BYTES,
+            met,
+            awake: Arc::new(Awake::for_up_to(MOMENT)),
+        }
     }
 
     /// Connects.

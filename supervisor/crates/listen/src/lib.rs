@@ -12,11 +12,12 @@
 //! | [`Held`] | what answers hold that nobody takes: each keeps its place until then |
 //! | [`Throttle`] | log lines about the same mischief |
 //!
-//! Both ends of a connection write less often with [`Gathered`].
+//! Both ends of a connection write less often with [`Gathered`], and who waits for a quick answer does so [`Awake`].
 //!
 //! And for its clients, [`trusted`]: whether who listens is who they mean; [`ShortPath`]: how they get there; and in what words a
 //! supervisor that is stopping refuses, [`DRAINING`].
 
+mod awake;
 mod gathered;
 mod held;
 mod in_time;
@@ -26,6 +27,7 @@ mod prompt;
 mod throttle;
 mod trusted;
 
+pub use awake::Awake;
 pub use gathered::Gathered;
 pub use held::Held;
 pub use in_time::{BODY_WAIT, InTime};

@@ -7,12 +7,13 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use h2::SendStream;
 use h2::client::{Builder, ResponseFuture, SendRequest};
 use http::Request;
-use talon_listen::Gathered;
+use talon_listen::{Awake, Gathered};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::connect::{Busy, ConnectError, Target};
@@ -35,6 +36,9 @@ const MAX_HEADER_BYTES: u32 = 16 << 10;
 /// How many calls go out before the plugin has said how many it takes at once: no fewer than any server allows.
 const FIRST_CALLS: usize = 100;
 
+/// How long an answer is waited for awake: what KVM waits, and two to four times what a small call takes.
+const MOMENT: Duration = Duration::from_micros(200);
+
 /// Why a call did not get through to the plugin, or nothing came back.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LinkError {
@@ -51,6 +55,7 @@ pub(crate) enum LinkError {
 pub(super) struct Link {
     target: Target,
     busy: Busy,
+    awake: Awake,
     current: Mutex<Dialled>,
     /// Held while a new connection is made, so that one is made and not one for each call that waits.
     dialling: tokio::sync::Mutex<()>,
@@ -68,12 +73,23 @@ impl Link {
     pub(super) async fn open(target: Target) -> Result<Self, LinkError> {
         let busy = Busy::default();
         let current = Mutex::new(dial(&target, &busy).await?);
-        Ok(Self { target, busy, current, dialling: tokio::sync::Mutex::default() })
+        Ok(Self {
+            target,
+            busy,
+            awake: Awake::for_up_to(MOMENT),
+            current,
+            dialling: tokio::sync::Mutex::default(),
+        })
     }
 
     /// Whether it has much to do, for whoever knows.
     pub(super) fn busy(&self) -> &Busy {
         &self.busy
+    }
+
+    /// For whoever waits for one of its answers.
+    pub(super) fn awake(&self) -> &Awake {
+        &self.awake
     }
 
     /// Opens a stream with this head. Made a second time, it goes out on another connection: the one before took none any more,

@@ -134,7 +134,7 @@ pub(super) async fn call(
     // What does not fit into the window waits in h2; it is held once, whoever waits for it.
     sending.send_data(message, true).map_err(|error| broken(LinkError::Http(error)))?;
     drop(sending);
-    answer(tap, max_answer_bytes).await
+    link.awake().wait(answer(tap, max_answer_bytes)).await
 }
 
 async fn answer(tap: &Tap, limit: usize) -> Result<Bytes, Status> {
