@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use talon_guard::{Call, CallError, RawAnswer, reason};
+use talon_guard::{Call, CallError, CallFields, RawAnswer, reason};
 use talon_plugin::{ExecuteError, ExecuteRequest, Executor, Follower, Metadata};
 use talon_proto::plugin::ToolCallRequest;
 use tower::Service;
@@ -60,6 +60,7 @@ impl Service<Call> for Nowhere {
 }
 
 fn request(call: Call) -> ExecuteRequest {
+    let call = CallFields::from(call);
     ExecuteRequest {
         message: ToolCallRequest {
             id: call.id.to_string(),

@@ -156,7 +156,7 @@ fn wrap_with(
         block.attribute("call", subject.call_id);
         // Writing to a String does not fail, and a number is a word.
         let _ = write!(block.out, " bytes={bytes}");
-        block.attribute("truncated", if answer.report.truncated() { "yes" } else { "no" });
+        block.attribute("truncated", if answer.report().truncated() { "yes" } else { "no" });
     }
     block.out.push_str("]\n");
     match shown {
@@ -191,10 +191,10 @@ enum Shown<'a> {
 impl<'a> Shown<'a> {
     fn of(answer: &'a SanitizedAnswer) -> Self {
         if !answer.error().is_empty() {
-            return Self::Error(&answer.error);
+            return Self::Error(&answer.0.error);
         }
-        let structured = Some(&answer.structured_content).filter(|body| !body.whole().is_empty());
-        Self::Answer { content: &answer.content, structured }
+        let structured = Some(&answer.0.structured_content).filter(|body| !body.whole().is_empty());
+        Self::Answer { content: &answer.0.content, structured }
     }
 
     fn texts(&self) -> impl Iterator<Item = &'a Body> {

@@ -119,7 +119,7 @@ impl Guard {
     }
 
     /// A tool's answer as a model gets it: inert, limited, and in its envelope. `scope` is for reading on in what was
-    /// kept, see [`Call::scope`](crate::Call::scope).
+    /// kept, see [`CallFields::scope`](crate::CallFields::scope).
     #[must_use]
     pub fn answer(&self, scope: &str, plugin: &str, call_id: &str, answer: Answer) -> Guarded {
         Guarded::new(self.envelope, Subject { plugin, call_id }, self.inert(scope, plugin, answer))

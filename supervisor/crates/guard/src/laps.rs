@@ -322,7 +322,7 @@ mod tests {
         let stack = ServiceBuilder::new()
             .layer(watch.layer(Step::Trace, tower_layer::Identity::new()))
             .layer(watch.layer(Step::Wrap, tower_layer::Identity::new()))
-            .service(service_fn(|call: Call| std::future::ready(Ok::<_, Infallible>(call.laps))));
+            .service(service_fn(|call: Call| std::future::ready(Ok::<_, Infallible>(call.laps.clone()))));
         let call = || Call::new("c1", "hello", "greet", Origin::Model);
         assert!(stack.clone().oneshot(call()).await.unwrap().is_none());
         watch.run_for(Duration::from_secs(60));

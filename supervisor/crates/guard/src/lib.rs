@@ -213,7 +213,7 @@ pub use talon_sanitize::{Raw, Sanitized, Sanitizer};
 pub use admission::{Admission, AdmissionError, AdmissionGauge, AdmissionLayer, AdmissionSettings};
 pub use answer::{Answer, Outcome, RawAnswer};
 pub use breaker::{Breaker, BreakerError, BreakerGauge, BreakerLayer, BreakerSettings, BreakerState};
-pub use call::{Call, Follow, Grant, Handed, Origin, SESSION_KEY, Traced};
+pub use call::{Call, CallFields, Follow, Grant, Handed, Origin, SESSION_KEY, Traced};
 pub use deadline::{Deadline, DeadlineError, DeadlineLayer, Timeouts};
 pub use digest::Digest;
 pub use envelope::{EnvelopeMode, QUOTE_MARK, Wrapped};

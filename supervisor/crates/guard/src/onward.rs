@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn what_is_ready_is_called_without_a_clone() {
         let clones = Arc::new(AtomicUsize::new(0));
-        let echo = service_fn(|call: Call| std::future::ready(Ok::<_, Infallible>(call.id)));
+        let echo = service_fn(|call: Call| std::future::ready(Ok::<_, Infallible>(call.id.clone())));
         let mut service = Counted(echo, Arc::clone(&clones));
         for id in ["1", "2"] {
             let answer = assert_ready_ok!(spawn(onward(&mut service, call(id))).poll());
@@ -145,7 +145,7 @@ mod tests {
         let until = service_fn(|call: Call| async move {
             match &*call.id {
                 "never" => std::future::pending().await,
-                _ => Ok::<_, Infallible>(call.id),
+                _ => Ok::<_, Infallible>(call.id.clone()),
             }
         });
         // It hands out its one place when it is asked whether it is ready: a place that is promised to nobody who waits

@@ -239,7 +239,7 @@ where
 
     fn call(&mut self, call: Call) -> Self::Future {
         if self.quarantine.is_quarantined() {
-            return ResponseFuture { future: None, refused: Some(call.plugin) };
+            return ResponseFuture { future: None, refused: Some(call.plugin.clone()) };
         }
         ResponseFuture { future: Some(onward(&mut self.inner, call)), refused: None }
     }

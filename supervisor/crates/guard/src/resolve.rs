@@ -35,7 +35,7 @@ use talon_proto::plugin::{Action, CredentialHeader};
 use tower_layer::Layer;
 use tower_service::Service;
 
-use crate::call::{Call, Origin};
+use crate::call::{Call, CallFields, Origin};
 use crate::error::CallError;
 use crate::onward::{Onward, onward};
 
@@ -202,9 +202,10 @@ impl<D: Directory> Rules<D> {
     fn inject(&self, call: &mut Call, action: &Action) -> Result<(), ResolveError> {
         let wanted = action.inject_context_args.iter().filter(|name| self.grants.context.contains(*name));
         let mut injected = false;
+        let CallFields { context, args, .. } = &mut **call;
         for name in wanted {
-            if let Some(value) = call.context.get(name).filter(|value| !value.is_empty()) {
-                call.args.insert(name.clone(), value.clone());
+            if let Some(value) = context.get(name).filter(|value| !value.is_empty()) {
+                args.insert(name.clone(), value.clone());
                 injected = true;
             }
         }

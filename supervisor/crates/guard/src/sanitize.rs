@@ -29,7 +29,7 @@ use crate::body::Body;
 use crate::call::Call;
 use crate::quarantine::Quarantine;
 use crate::report::Report;
-use crate::sanitized::{SanitizedAnswer, structured_notice};
+use crate::sanitized::{Fields, SanitizedAnswer, structured_notice};
 
 /// How many times the response limit is looked at. See [the coarse cut](self#the-coarse-cut).
 const COARSE_FACTOR: usize = 4;
@@ -162,7 +162,7 @@ impl SanitizeLayer {
         report.bytes_left_out += content_left + error_left;
         report.bytes_out = content.len() + error.len() + structured_content.whole().len();
         found.tell(&mut report);
-        SanitizedAnswer {
+        SanitizedAnswer(Box::new(Fields {
             outcome,
             content: Body::uncut(content),
             error: Body::uncut(error),
@@ -170,7 +170,7 @@ impl SanitizeLayer {
             report,
             written_by,
             unannounced: [content_left, error_left],
-        }
+        }))
     }
 
     /// Goes first: what does not parse joins the content, and is sanitized with it as one text, so that nothing

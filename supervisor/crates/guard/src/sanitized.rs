@@ -19,8 +19,13 @@ use crate::report::Report;
 /// // Nor does its text.
 /// let forged: talon_guard::Sanitized = raw().into();
 /// ```
+///
+/// Like a call it is on the heap, because the layers above hand it on.
 #[derive(Debug, Clone)]
-pub struct SanitizedAnswer {
+pub struct SanitizedAnswer(pub(crate) Box<Fields>);
+
+#[derive(Debug, Clone)]
+pub(crate) struct Fields {
     pub(crate) outcome: Outcome,
     pub(crate) content: Body,
     pub(crate) error: Body,
@@ -42,60 +47,61 @@ impl SanitizedAnswer {
     /// How the call ended.
     #[must_use]
     pub fn outcome(&self) -> &Outcome {
-        &self.outcome
+        &self.0.outcome
     }
     /// The inert text.
     #[must_use]
     pub fn content(&self) -> &Sanitized {
-        self.content.whole()
+        self.0.content.whole()
     }
     /// The inert error text; empty when nobody said no.
     #[must_use]
     pub fn error(&self) -> &Sanitized {
-        self.error.whole()
+        self.0.error.whole()
     }
     /// The inert JSON text, or empty.
     #[must_use]
     pub fn structured_content(&self) -> &Sanitized {
-        self.structured_content.whole()
+        self.0.structured_content.whole()
     }
     /// What the guard did so far.
     #[must_use]
     pub fn report(&self) -> &Report {
-        &self.report
+        &self.0.report
     }
 
     pub(crate) fn field(&self, field: Field) -> &Body {
         match field {
-            Field::Content => &self.content,
-            Field::Error => &self.error,
+            Field::Content => &self.0.content,
+            Field::Error => &self.0.error,
         }
     }
 
     pub(crate) fn unannounced(&self, field: Field) -> usize {
-        self.unannounced[field as usize]
+        self.0.unannounced[field as usize]
     }
 
     /// Puts a text with notices in the place of one without. `left_out` is what the notices tell of beyond what the
     /// coarse cut has already been counted for.
     pub(crate) fn replace(&mut self, field: Field, with: Body, left_out: usize) {
+        let Fields { content, error, report, unannounced, .. } = &mut *self.0;
         let body = match field {
-            Field::Content => &mut self.content,
-            Field::Error => &mut self.error,
+            Field::Content => content,
+            Field::Error => error,
         };
-        self.report.bytes_left_out += left_out;
-        self.report.bytes_out = self.report.bytes_out - body.whole().len() + with.whole().len();
+        report.bytes_left_out += left_out;
+        report.bytes_out = report.bytes_out - body.whole().len() + with.whole().len();
         *body = with;
-        self.unannounced[field as usize] = 0;
+        unannounced[field as usize] = 0;
     }
 
     /// Leaves a notice in place of the structured content, which is larger than `limit`.
     pub(crate) fn replace_structured(&mut self, limit: usize) {
         let old = self.structured_content().len();
         let notice = structured_notice(old, limit);
-        self.report.bytes_left_out += old;
-        self.report.bytes_out = self.report.bytes_out - old + notice.whole().len();
-        self.structured_content = notice;
+        self.0.report.bytes_left_out += old;
+        self.0.report.bytes_out = self.0.report.bytes_out - old + notice.whole().len();
+        self.0.structured_content = notice;
     }
 }
 

@@ -1,8 +1,9 @@
 //! Tells of a call that its arguments carry what a plugin said before.
 //!
 //! A model that was talked into something by a tool's answer acts by its next calls. This layer remembers fingerprints
-//! of what recently went out to a scope ([`Call::scope`]) and compares the arguments of that scope's later calls with
-//! them: [`Call::tainted_by`] and [`Report::tainted_by`](crate::Report::tainted_by) name the plugins. It blocks nothing;
+//! of what recently went out to a scope ([`CallFields::scope`](crate::CallFields::scope)) and compares the arguments of
+//! that scope's later calls with them: [`CallFields::tainted_by`](crate::CallFields::tainted_by) and
+//! [`Report::tainted_by`](crate::Report::tainted_by) name the plugins. It blocks nothing;
 //! it is for policies, approvals and people who read reports. A plugin's own text going back to it counts too.
 //!
 //! # What is found

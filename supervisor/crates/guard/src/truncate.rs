@@ -88,7 +88,7 @@ impl TruncateLayer {
             Oversize::Paged(pages) => self.excerpt(answer, Some((pages, scope, plugin))),
         }
         self.cut(answer, Field::Error);
-        let structured = &answer.structured_content;
+        let structured = &answer.0.structured_content;
         if structured.whole().len() > self.max_structured_bytes && !structured.is_cut() {
             answer.replace_structured(self.max_structured_bytes);
         }

@@ -46,7 +46,7 @@ use crate::body::{Body, PartRef};
 use crate::call::Call;
 use crate::envelope::{self, EnvelopeMode, Subject, Wrapped};
 use crate::report::Report;
-use crate::sanitized::SanitizedAnswer;
+use crate::sanitized::{Fields, SanitizedAnswer};
 
 /// A wrapped answer, ready for a model: made by the wrap layer and the façade alone.
 #[derive(Debug, Clone)]
@@ -57,7 +57,7 @@ pub struct Guarded {
 
 impl Guarded {
     pub(crate) fn new(mode: EnvelopeMode, subject: Subject<'_>, inner: SanitizedAnswer) -> Self {
-        let plugin = inner.written_by.as_deref().unwrap_or(subject.plugin);
+        let plugin = inner.0.written_by.as_deref().unwrap_or(subject.plugin);
         Self { block: envelope::wrap(mode, Subject { plugin, ..subject }, &inner), inner }
     }
 
@@ -94,23 +94,23 @@ impl Guarded {
     /// The plugin that wrote the text, if it is another than the one that was called.
     #[must_use]
     pub fn written_by(&self) -> Option<&str> {
-        self.inner.written_by.as_deref()
+        self.inner.0.written_by.as_deref()
     }
     /// What in the fields the plugin wrote, without our notices.
     pub(crate) fn texts_of_plugin(&self) -> impl Iterator<Item = &str> {
-        let SanitizedAnswer { content, error, structured_content, .. } = &self.inner;
+        let Fields { content, error, structured_content, .. } = &*self.inner.0;
         [content, error, structured_content].into_iter().flat_map(Body::parts).filter_map(|part| match part {
             PartRef::Text(text) => Some(text),
             PartRef::Notice(_) => None,
         })
     }
     pub(crate) fn set_tainted_by(&mut self, plugins: Vec<String>) {
-        self.inner.report.tainted_by = plugins;
+        self.inner.0.report.tainted_by = plugins;
     }
     /// Takes it apart, for a host that sends it on.
     #[must_use]
     pub fn into_parts(self) -> Parts {
-        let SanitizedAnswer { outcome, content, error, structured_content, report, .. } = self.inner;
+        let Fields { outcome, content, error, structured_content, report, .. } = *self.inner.0;
         Parts {
             block: self.block,
             outcome,

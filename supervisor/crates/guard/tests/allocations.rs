@@ -9,8 +9,9 @@ mod fixture;
 
 use fixture::{KIB, Shape, call, run};
 
-/// The plugin's text, and the block that holds it; and the name that the plugin declared, which goes down to it with the call.
-const FOR_A_CLEAN_CALL: u64 = 3;
+/// The plugin's text, the block that holds it, and the answer around both; and the name that the plugin declared, which goes down to
+/// it with the call.
+const FOR_A_CLEAN_CALL: u64 = 4;
 
 /// A copy of the text with its letters turned, to look for what is hidden that way.
 const OF_THE_SANITIZER: u64 = 1;
@@ -35,7 +36,7 @@ fn allocations_of(content: String) -> u64 {
 }
 
 #[test]
-fn a_clean_call_takes_memory_for_its_texts_alone() {
+fn a_clean_call_takes_memory_for_what_it_brings_alone() {
     assert!(allocations_of(fixture::prose(KIB)) <= FOR_A_CLEAN_CALL + OF_THE_SANITIZER);
 }
 

@@ -180,7 +180,7 @@ proptest! {
             move |call: Call| {
                 let (reply, answered) = oneshot::channel();
                 entered.borrow_mut().push(call.id.parse().expect("ids are numbers here"));
-                running.borrow_mut().push((call.id, reply));
+                running.borrow_mut().push((call.id.clone(), reply));
                 async move { answered.await.map_err(|_| CallError::defect("nobody answers")) }
             }
         }));

@@ -259,11 +259,9 @@ impl crate::Grant for Few {
 }
 
 fn granted(plugin: &str, action: &str) -> Call {
-    Call {
-        granted: Some(crate::Handed::new(Arc::new(Few))),
-        args: [("query".to_owned(), "x".to_owned())].into(),
-        ..call(plugin, action, &[])
-    }
+    let mut call = call(plugin, action, &[("query", "x")]);
+    call.granted = Some(crate::Handed::new(Arc::new(Few)));
+    call
 }
 
 #[tokio::test]
@@ -296,8 +294,8 @@ impl crate::Grant for Narrow {
 
 #[tokio::test]
 async fn who_narrows_says_what_to_do_about_it() {
-    let call =
-        Call { granted: Some(crate::Handed::new(Arc::new(Narrow))), ..call("code-search", "search", &[]) };
+    let mut call = call("code-search", "search", &[]);
+    call.granted = Some(crate::Handed::new(Arc::new(Narrow)));
     let said = "action \"search\" of plugin \"code-search\" is not granted to you: ask Alice";
     assert_refused(call, reason::NOT_GRANTED, said).await;
 }

@@ -70,7 +70,7 @@ fn the_coarse_cut_bounds_the_work_and_is_accounted_for() {
     assert_eq!(answer.unannounced(Field::Content), bytes);
     assert_eq!(answer.unannounced(Field::Error), 7);
     assert!(answer.structured_content().starts_with("\"truncated: structured content of "));
-    assert!(answer.structured_content.is_cut());
+    assert!(answer.0.structured_content.is_cut());
     assert_eq!(answer.report().bytes_left_out, bytes + 7 + bytes + 2);
 }
 

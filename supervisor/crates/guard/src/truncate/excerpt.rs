@@ -20,13 +20,13 @@ const MAX_TRIES: usize = 4;
 impl TruncateLayer {
     /// Shows beginning and end of the content, and keeps all of it if there is a store for it.
     pub(super) fn excerpt(&self, answer: &mut SanitizedAnswer, keep: Option<(&Pages, &str, &str)>) {
-        let text = answer.content.whole();
+        let text = answer.0.content.whole();
         let limit = self.max_response_bytes;
-        if answer.content.is_cut() || text.len() <= limit {
+        if answer.0.content.is_cut() || text.len() <= limit {
             return self.cut(answer, Field::Content);
         }
         let handle = keep.and_then(|(pages, scope, plugin)| {
-            pages.keep(scope, answer.written_by.as_deref().unwrap_or(plugin), text)
+            pages.keep(scope, answer.0.written_by.as_deref().unwrap_or(plugin), text)
         });
         let tail_limit = if limit < MIN_LIMIT { 0 } else { limit / TAIL_SHARE };
         let head = self.head(text, limit - tail_limit);
@@ -49,7 +49,7 @@ impl TruncateLayer {
             }
         }
         answer.replace(Field::Content, Body::cut(parts), left_out);
-        answer.report.page = handle;
+        answer.0.report.page = handle;
     }
 
     /// The end of a sanitized text, inert by itself and within the limit, and how many bytes of the text it stands for.

@@ -225,6 +225,6 @@ proptest! {
         const NOTICE: usize = 90;
         prop_assert!(content.len() <= max_bytes + 2 * NOTICE, "{}", content);
         prop_assert_eq!(report.bytes_out, content.len());
-        prop_assert!(answer.content.plugin_bytes() <= max_bytes);
+        prop_assert!(answer.0.content.plugin_bytes() <= max_bytes);
     }
 }
