@@ -397,7 +397,7 @@ impl Plugin {
     async fn tell(&self, index: usize, event: Event) -> Result<(), OperateError> {
         let removed = || OperateError::Removed { plugin: self.name().clone() };
         let (done, taken) = oneshot::channel();
-        self.inner.drivers[index].send(Command::Tell(event, done)).await.map_err(|_| removed())?;
+        self.inner.drivers[index].send(Command::Tell(Box::new(event), done)).await.map_err(|_| removed())?;
         taken.await.map_err(|_| removed())
     }
 

@@ -72,7 +72,8 @@ pub(crate) struct Standing {
 struct State {
     /// What was approved; `None` as long as nothing was.
     approved: Option<Approved>,
-    declared: BTreeMap<String, Digests>,
+    /// The same map as what was approved, as long as they do not differ: nearly always, in each of many plugins.
+    declared: Arc<BTreeMap<String, Digests>>,
     capability: Option<Arc<Capability>>,
     /// The digest of the plugin's own texts, if it has some.
     texts: Option<String>,
@@ -86,7 +87,7 @@ struct State {
 
 #[derive(Debug)]
 enum Approved {
-    These(BTreeMap<String, Digests>),
+    These(Arc<BTreeMap<String, Digests>>),
     /// The record cannot be used.
     Unknown(Sanitized),
 }
@@ -172,8 +173,12 @@ impl Approvals {
     pub(crate) fn declare(&self, capability: &Arc<Capability>) -> Declared {
         let mut state = self.state();
         let first = state.declared.is_empty() && state.approved.is_none();
-        state.declared =
+        let declared: BTreeMap<_, _> =
             capability.actions.iter().map(|(name, action)| (name.clone(), digests(action))).collect();
+        state.declared = match &state.approved {
+            Some(Approved::These(these)) if **these == declared => these.clone(),
+            _ => Arc::new(declared),
+        };
         state.texts = texts(&capability.raw);
         state.capability = Some(capability.clone());
         let mut outcome = Declared::default();
@@ -182,7 +187,9 @@ impl Approvals {
                 None | Some(Ok(None)) => None,
                 Some(Ok(Some(record))) => {
                     state.approved_texts = record.texts;
-                    Some(Approved::These(record.actions))
+                    let same = record.actions == *state.declared;
+                    let actions = if same { state.declared.clone() } else { Arc::new(record.actions) };
+                    Some(Approved::These(actions))
                 }
                 Some(Err(error)) => {
                     let problem = Raw::of(error).line_within(MAX_PROBLEM_BYTES);
@@ -211,7 +218,7 @@ impl Approvals {
         // Held while it is written: two that write at once could end with the older.
         let mut state = self.state();
         let Some(Approved::These(actions)) = &state.approved else { return None };
-        let cause = Record { actions: actions.clone(), texts: state.approved_texts.clone() }
+        let cause = Record { actions: (**actions).clone(), texts: state.approved_texts.clone() }
             .write(dir, &self.plugin)
             .err()?;
         let cause = Raw::of(cause).line_within(MAX_PROBLEM_BYTES);
@@ -257,7 +264,7 @@ impl Approvals {
             return Err(ApproveError::ChangedAgain { plugin: self.plugin.clone(), action });
         }
         let mut these = match &state.approved {
-            Some(Approved::These(these)) => these.clone(),
+            Some(Approved::These(these)) => (**these).clone(),
             _ => BTreeMap::new(),
         };
         these.extend(
@@ -278,6 +285,7 @@ impl Approvals {
             })?;
             these = record.actions;
         }
+        let these = if these == *state.declared { state.declared.clone() } else { Arc::new(these) };
         state.approved = Some(Approved::These(these));
         state.approved_texts = Some(approved_texts);
         state.told_texts = None;

@@ -58,7 +58,8 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(24 * 60 * 60);
 /// What an operator, or the registry in his name, tells a driver.
 pub(crate) enum Command {
     /// An event for the machine; answered once its actions are under way and the view is up to date.
-    Tell(Event, oneshot::Sender<()>),
+    /// Boxed, because each driver has room for a block of commands from its start, and an event is the largest of them by far.
+    Tell(Box<Event>, oneshot::Sender<()>),
     /// Stop for good: like a stop, but nobody can start it again. Answered like `Tell`; a `Tell` after it never is.
     Retire { grace: Option<Duration>, done: oneshot::Sender<()> },
     /// End the task, and with it the process if there still is one; unless the launcher has let go of all, for then it is another
@@ -177,7 +178,7 @@ impl Driver {
                 command = self.commands.recv() => {
                     let (event, done) = match command {
                         Some(Command::Tell(_, _)) if self.retired => continue,
-                        Some(Command::Tell(event, done)) => (event, done),
+                        Some(Command::Tell(event, done)) => (*event, done),
                         Some(Command::Retire { grace, done }) => {
                             self.retired = true;
                             (Event::Stop { grace }, done)

@@ -195,6 +195,8 @@ impl PipeReader {
         gone: impl Future<Output = ()>,
     ) {
         tokio::pin!(gone);
+        // What a handshake was read to: most plugins say nothing more for long.
+        self.chunk = Vec::new();
         loop {
             let read = tokio::select! {
                 biased;
