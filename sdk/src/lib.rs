@@ -70,7 +70,6 @@
 
 mod args;
 mod context;
-mod deadline;
 mod dispatch;
 mod error;
 mod logging;

@@ -6,7 +6,6 @@ mod drain;
 mod gather;
 mod handshake;
 mod listen;
-mod message;
 mod notices;
 mod quiet;
 mod router;

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use tonic::codegen::http::HeaderMap;
 use tonic::{Request, Response, Status, Streaming};
 
+use crate::Tool;
 use crate::context::TraceHeaders;
 use crate::dispatch;
 use crate::notices::Board;
@@ -17,7 +18,6 @@ use crate::plugin::{About, Defects, Plugin, Refresh, check_tools};
 use crate::settings::{Init, Settings};
 use crate::state::{SOCKET_ENV, StateSource};
 use crate::text::shorten;
-use crate::{Tool, deadline};
 
 /// The longest status text: gRPC carries it in a header.
 const MAX_STATUS_BYTES: usize = 1024;
@@ -106,7 +106,8 @@ impl PluginService for Wire {
     ) -> Result<Response<ToolResultResponse>, Status> {
         let (metadata, _, request) = request.into_parts();
         let headers = metadata.into_headers();
-        let deadline = deadline::timeout_of(&headers).and_then(|timeout| Instant::now().checked_add(timeout));
+        let deadline =
+            talon_wire::timeout_of(&headers).and_then(|timeout| Instant::now().checked_add(timeout));
         Ok(Response::new(self.run(request, &headers, deadline).await?))
     }
 

@@ -6,7 +6,6 @@ use std::net::Shutdown;
 use std::os::unix::net;
 use std::time::Duration;
 
-use futures_util::{StreamExt, stream};
 use talon_listen::Prompt;
 use talon_proto::host::host_server::Host;
 use tokio::net::UnixStream;
@@ -14,10 +13,10 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::incoming::{Client, Connection};
+use super::connection::Serving;
+use super::incoming::Client;
 use super::operators::Operators;
 use super::peer::Peer;
-use super::server::{gated, limited};
 
 /// One served connection. It is cut when this is dropped.
 pub struct Alone {
@@ -44,17 +43,12 @@ impl Alone {
         stream.set_nonblocking(true)?;
         let stream = UnixStream::from_std(stream)?;
         let stop = CancellationToken::new();
-        // The server ends when its one connection has.
-        let client = Client::new(peer, stop.clone().drop_guard());
-        let connection: io::Result<Connection> = Ok(Prompt::new(stream, client));
+        let connection = Prompt::new(stream, Client::new(peer, ()));
         // Who may operate came by `host.sock`.
-        let service = gated(service, Operators::new(None), max_argument_bytes);
-        let ends = stop.clone().cancelled_owned();
-        // A server without more to come would ask its connections to end.
-        let incoming = stream::iter([connection]).chain(stream::pending());
-        let serving = limited().serve_with_incoming_shutdown(service, incoming, ends);
+        let serving = Serving::new(service, Operators::new(None), max_argument_bytes);
+        let served = serving.connection(connection, stop.clone());
         let task = tokio::spawn(async move {
-            if let Err(error) = serving.await {
+            if let Err(error) = served.await {
                 tracing::warn!(%error, "a connection of the supervisor's own making ended");
             }
         });

@@ -23,27 +23,39 @@ use crate::config::Role;
 type Request = http::Request<Body>;
 type Response = http::Response<Body>;
 
-/// Stands in front of the host service.
+/// The places for requests of one server. Clones are the same.
 #[derive(Clone)]
-pub(super) struct Gate<S> {
-    inner: S,
-    requests: Arc<Places>,
+pub(super) struct Requests(Arc<Places>);
+
+impl Default for Requests {
+    fn default() -> Self {
+        Self(Places::new(MAX_REQUESTS, MAX_REQUESTS_PER_UID))
+    }
 }
 
-impl<S> Gate<S> {
-    pub(super) fn new(inner: S) -> Self {
-        Self { inner, requests: Places::new(MAX_REQUESTS, MAX_REQUESTS_PER_UID) }
-    }
-
+impl Requests {
     /// Lets a request in; it keeps its place until its answer was taken.
-    fn admit(&self, request: &Request) -> Result<Place, Status> {
-        let peer = permitted(request.extensions(), Role::Call)?.peer;
-        self.requests.take(peer.uid).ok_or_else(|| {
+    pub(super) fn admit(&self, extensions: &http::Extensions) -> Result<Place, Status> {
+        let peer = permitted(extensions, Role::Call)?.peer;
+        self.0.take(peer.uid).ok_or_else(|| {
             Status::resource_exhausted(format!(
                 "{MAX_REQUESTS_PER_UID} requests of one user, {MAX_REQUESTS} of all, are the most at once: wait for \
                  some to be answered"
             ))
         })
+    }
+}
+
+/// Stands in front of what tonic's server answers.
+#[derive(Clone)]
+pub(super) struct Gate<S> {
+    inner: S,
+    requests: Requests,
+}
+
+impl<S> Gate<S> {
+    pub(super) fn new(inner: S, requests: Requests) -> Self {
+        Self { inner, requests }
     }
 }
 
@@ -60,7 +72,7 @@ where
     }
 
     fn call(&mut self, request: Request) -> Self::Future {
-        let place = match self.admit(&request) {
+        let place = match self.requests.admit(request.extensions()) {
             Ok(place) => place,
             Err(status) => return Admitted::Refused { answer: Some(status.into_http()) },
         };

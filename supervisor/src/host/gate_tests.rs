@@ -63,7 +63,7 @@ fn code(response: &Response) -> Code {
 #[tokio::test]
 async fn nothing_of_a_request_is_read_for_somebody_who_may_do_nothing() {
     let reader = Reader::default();
-    let mut gate = Gate::new(reader.clone());
+    let mut gate = Gate::new(reader.clone(), Requests::default());
     let answer = gate.call(request(never_whole(), 1000, None)).await.unwrap();
     assert_eq!(code(&answer), Code::PermissionDenied);
     assert_eq!(*reader.begun.lock().unwrap(), 0);
@@ -72,14 +72,17 @@ async fn nothing_of_a_request_is_read_for_somebody_who_may_do_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_request_that_never_becomes_whole_is_given_up() {
     let reader = Reader::default();
-    let answer = Gate::new(reader.clone()).call(request(never_whole(), 1000, CALLER)).await.unwrap();
+    let answer = Gate::new(reader.clone(), Requests::default())
+        .call(request(never_whole(), 1000, CALLER))
+        .await
+        .unwrap();
     assert_eq!(code(&answer), Code::DeadlineExceeded);
     assert_eq!(*reader.ended.lock().unwrap(), [Code::DeadlineExceeded]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_user_cannot_hold_more_than_its_requests_and_others_get_in() {
-    let mut gate = Gate::new(Reader::default());
+    let mut gate = Gate::new(Reader::default(), Requests::default());
     let held: Vec<_> =
         (0..MAX_REQUESTS_PER_UID).map(|_| gate.call(request(Body::empty(), 1000, CALLER))).collect();
     let one_more = gate.call(request(Body::empty(), 1000, CALLER)).await.unwrap();
@@ -98,7 +101,7 @@ async fn an_answer_that_nobody_takes_keeps_its_place() {
             Result<Frame<Bytes>, Status>,
         >()))))
     });
-    let mut gate = Gate::new(answering);
+    let mut gate = Gate::new(answering, Requests::default());
     let mut held = Vec::new();
     for _ in 0..MAX_REQUESTS_PER_UID {
         held.push(gate.call(request(Body::empty(), 1000, CALLER)).await.unwrap());

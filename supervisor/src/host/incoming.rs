@@ -1,6 +1,5 @@
 //! Connections as they come in: who is at the other end, and whether there is room for one more.
 
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -74,13 +73,13 @@ pub(crate) struct Doorman {
     places: Arc<Places>,
 }
 
-/// The connections of a listener, for tonic. It never ends and never fails: what goes wrong with one connection is
-/// logged and ends that connection.
+/// The connections of a listener. It never ends and never fails: what goes wrong with one connection is logged and ends that
+/// connection.
 pub(super) fn connections(
     listener: UnixListener,
     recognise: Recognise,
     heart: Heart,
-) -> impl Stream<Item = Result<Connection, io::Error>> + Send {
+) -> impl Stream<Item = Connection> + Send {
     let places = Places::new(MAX_CONNECTIONS, MAX_CONNECTIONS_PER_UID);
     let doorman = Doorman::new(SOCKET_NAME, recognise, places);
     stream::unfold((listener, doorman, heart), |(listener, doorman, mut heart)| async move {
@@ -88,7 +87,7 @@ pub(super) fn connections(
             tokio::select! {
                 (stream, peer, place) = doorman.next(&listener) => {
                     let connection = Prompt::new(stream, Client::new(peer, place));
-                    return Some((Ok(connection), (listener, doorman, heart)));
+                    return Some((connection, (listener, doorman, heart)));
                 }
                 Some(answer) = heart.recv() => {
                     // Whoever asked may have given up.

@@ -6,6 +6,9 @@
 mod alone;
 mod call_id;
 mod closing;
+mod connection;
+#[cfg(test)]
+mod endless;
 mod execute;
 mod gate;
 mod incoming;

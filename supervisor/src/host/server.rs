@@ -1,39 +1,35 @@
-//! The gRPC server around the host service, with its limits.
+//! The server around the host service.
 
 use std::io;
 use std::os::unix::net;
+use std::pin::pin;
 use std::time::Duration;
 
-use talon_proto::host::host_server::{Host, HostServer};
+use futures_util::StreamExt;
+use talon_proto::host::host_server::Host;
 use tokio::net::UnixListener;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
-use tonic::transport;
 
-use super::gate::Gate;
-use super::incoming::{Pulse, Recognise, connections};
-use super::operators::{Operators, Routes};
-use super::{FRAME_BYTES, MAX_STREAMS_PER_CONNECTION, REQUEST_SLACK_BYTES, WINDOW_BYTES};
+use super::connection::Serving;
+use super::incoming::{Heart, Pulse, Recognise, connections};
+use super::operators::Operators;
 
-/// Headers of one request; ours have a few hundred bytes.
-const MAX_HEADER_BYTES: u32 = 16 << 10;
 /// How long connections may take to end once everything they asked for is answered.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Why the server ended by itself.
+/// Why there is no server.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
     /// The socket cannot be used; too many open files, mostly.
     #[error("host.sock cannot be served: {0}; see the open files limit (LimitNOFILE=)")]
     Listen(#[from] io::Error),
-    /// It ended.
-    #[error("host.sock failed: {0}")]
-    Failed(#[from] transport::Error),
 }
 
 /// The running server.
 pub struct Server {
-    task: tokio::task::JoinHandle<Result<(), transport::Error>>,
+    task: JoinHandle<()>,
     stop: CancellationToken,
     pulse: Pulse,
 }
@@ -55,11 +51,8 @@ impl Server {
         let listener = UnixListener::from_std(listener.try_clone()?)?;
         let stop = CancellationToken::new();
         let (pulse, heart) = Pulse::new();
-        let serving = limited().serve_with_incoming_shutdown(
-            gated(service, operators, max_argument_bytes),
-            connections(listener, recognise, heart),
-            stop.clone().cancelled_owned(),
-        );
+        let serving = Serving::new(service, operators, max_argument_bytes);
+        let serving = serve(listener, recognise, heart, serving, stop.clone());
         Ok(Self { task: tokio::spawn(serving), stop, pulse })
     }
 
@@ -69,14 +62,12 @@ impl Server {
         self.pulse.clone()
     }
 
-    /// Resolves if the server ends without having been asked to.
-    ///
-    /// # Errors
-    /// [`ServeError`] with its reason.
-    pub async fn ended(&mut self) -> Result<(), ServeError> {
-        match (&mut self.task).await {
-            Ok(result) => Ok(result?),
-            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+    /// Resolves once the server has ended. Without having been asked to it does so only by a panic, which goes on here.
+    pub async fn ended(&mut self) {
+        if let Err(error) = (&mut self.task).await
+            && let Ok(panic) = error.try_into_panic()
+        {
+            std::panic::resume_unwind(panic);
         }
     }
 
@@ -97,26 +88,34 @@ impl Server {
     }
 }
 
-/// A server with what it may be sent bounded.
-pub(super) fn limited() -> transport::Server {
-    transport::Server::builder()
-        .initial_stream_window_size(WINDOW_BYTES)
-        .initial_connection_window_size(WINDOW_BYTES)
-        .max_frame_size(FRAME_BYTES)
-        .max_concurrent_streams(MAX_STREAMS_PER_CONNECTION)
-        .http2_max_header_list_size(MAX_HEADER_BYTES)
-}
-
-/// The host service behind its gate, and operators' requests beside it. Two services need no router, and a router would bring a
-/// web framework along.
-pub(super) fn gated<H: Host>(
-    service: H,
-    operators: Operators,
-    max_argument_bytes: usize,
-) -> Gate<Routes<HostServer<H>>> {
-    let host = HostServer::new(service)
-        .max_decoding_message_size(max_argument_bytes.saturating_add(REQUEST_SLACK_BYTES));
-    Gate::new(Routes { host, operators })
+/// Serves all that connect until `stop`, and then those who are connected until they were answered.
+async fn serve<H: Host>(
+    listener: UnixListener,
+    recognise: Recognise,
+    heart: Heart,
+    serving: Serving<H>,
+    stop: CancellationToken,
+) {
+    let mut open = JoinSet::new();
+    {
+        let mut incoming = pin!(connections(listener, recognise, heart));
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => break,
+                Some(connection) = incoming.next() => {
+                    let served = serving.clone().connection(connection, stop.clone());
+                    open.spawn(async move {
+                        if let Err(error) = served.await {
+                            // Mostly somebody who went away, or speaks something else.
+                            tracing::debug!(%error, "a connection to host.sock broke");
+                        }
+                    });
+                }
+                Some(_) = open.join_next() => {}
+            }
+        }
+    }
+    while open.join_next().await.is_some() {}
 }
 
 #[cfg(test)]

@@ -104,12 +104,9 @@ pub(super) async fn live(
                     }
                 }
             },
-            ended = running.server_ended() => {
+            () = running.server_ended() => {
                 tracing::error!("host.sock ended by itself; stopping");
-                return match ended {
-                    Ok(()) => End::Asked,
-                    Err(error) => End::Failed(error.into()),
-                };
+                return End::Asked;
             }
         }
     }

@@ -17,7 +17,7 @@ use super::{ServeFailure, peers};
 use crate::audit::Audit;
 use crate::config::{Config, PeerPolicy};
 use crate::door::Door;
-use crate::host::{Alone, Closing, HostService, HostSocket, Operators, Pulse, ServeError, Server};
+use crate::host::{Alone, Closing, HostService, HostSocket, Operators, Pulse, Server};
 use crate::state::Keeper;
 
 /// For how long a service manager is asked for more time at the end, at most; then the unit's own `TimeoutStopSec=` counts. The
@@ -84,12 +84,11 @@ impl Running {
     }
 
     /// Resolves when the server ends without having been asked to.
-    pub(super) async fn server_ended(&mut self) -> Result<(), ServeError> {
+    pub(super) async fn server_ended(&mut self) {
         match &mut self.server {
             Some(server) => {
-                let ended = server.ended().await;
+                server.ended().await;
                 self.server = None;
-                ended
             }
             None => std::future::pending().await,
         }

@@ -12,6 +12,12 @@ use tonic::Status;
 /// may take this long for each piece.
 pub const BODY_WAIT: Duration = Duration::from_secs(30);
 
+/// What a client is told whose request was not there whole by [`BODY_WAIT`].
+#[must_use]
+pub fn not_in_time() -> Status {
+    Status::deadline_exceeded(format!("the request was not sent whole within {} s", BODY_WAIT.as_secs()))
+}
+
 /// A request's body that has to be there by [`BODY_WAIT`]; one that comes piece by piece, each piece of it. Otherwise it fails with
 /// DEADLINE_EXCEEDED.
 #[derive(Debug)]
@@ -47,10 +53,7 @@ impl<B: HttpBody<Error = Status> + Unpin> HttpBody for InTime<B> {
             return Poll::Ready(frame);
         }
         let late = self.late.get_or_insert_with(|| Box::pin(tokio::time::sleep(BODY_WAIT)));
-        late.as_mut().poll(cx).map(|()| {
-            let text = format!("the request was not sent whole within {} s", BODY_WAIT.as_secs());
-            Some(Err(Status::deadline_exceeded(text)))
-        })
+        late.as_mut().poll(cx).map(|()| Some(Err(not_in_time())))
     }
 
     fn is_end_stream(&self) -> bool {

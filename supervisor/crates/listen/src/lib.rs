@@ -30,7 +30,7 @@ mod trusted;
 pub use awake::Awake;
 pub use gathered::Gathered;
 pub use held::Held;
-pub use in_time::{BODY_WAIT, InTime};
+pub use in_time::{BODY_WAIT, InTime, not_in_time};
 pub use path::ShortPath;
 pub use places::{Place, Places};
 pub use prompt::{FIRST_WORDS_WAIT, Prompt};

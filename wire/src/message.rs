@@ -8,12 +8,16 @@ use tonic::Status;
 /// Before every message.
 const PREFIX_BYTES: usize = 5;
 
-/// An answer as it goes on the wire.
-pub(super) fn framed(message: &impl Message) -> Bytes {
+/// A message as it goes on the wire.
+///
+/// # Panics
+/// Never: there is room for what a message says it needs.
+#[must_use]
+pub fn framed(message: &impl Message) -> Bytes {
     let length = message.encoded_len();
     let mut frame = BytesMut::with_capacity(PREFIX_BYTES + length);
     frame.put_u8(0);
-    // Answers are cut long before 4 GiB: `MAX_RESULT_BYTES`.
+    // Either side refuses messages long before 4 GiB.
     frame.put_u32(u32::try_from(length).unwrap_or(u32::MAX));
     message.encode(&mut frame).expect("there is room for what it said it needs");
     frame.freeze()
@@ -22,8 +26,8 @@ pub(super) fn framed(message: &impl Message) -> Bytes {
 /// Reads a request, which is one message of at most `limit` bytes.
 ///
 /// # Errors
-/// What the host is told that sent something else, or whose stream broke.
-pub(super) async fn read<M: Message + Default>(mut from: RecvStream, limit: usize) -> Result<M, Status> {
+/// What the other end is told that sent something else, or whose stream broke: OUT_OF_RANGE for one that is longer.
+pub async fn read<M: Message + Default>(mut from: RecvStream, limit: usize) -> Result<M, Status> {
     let mut all = Pieces::default();
     while let Some(piece) = from.data().await {
         let piece = piece.map_err(Status::from)?;

@@ -8,7 +8,8 @@ use tonic::codegen::http::HeaderMap;
 const MAX_DIGITS: usize = 8;
 
 /// The timeout in a request's headers; `None` if there is none, or none that can be read.
-pub(crate) fn timeout_of(headers: &HeaderMap) -> Option<Duration> {
+#[must_use]
+pub fn timeout_of(headers: &HeaderMap) -> Option<Duration> {
     parse(headers.get("grpc-timeout")?.to_str().ok()?)
 }
 

@@ -1,0 +1,138 @@
+//! One connection to the host service: its requests as they come, each on a task of its own.
+//!
+//! `Execute` is nearly all of them, and is served on h2 itself, as the SDK does at the other end of the call: see `talon-wire`. All
+//! else is tonic's generated server's, behind the [gate](super::gate).
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use h2::RecvStream;
+use h2::server::{Builder, SendResponse};
+use http::Request;
+use talon_listen::{BODY_WAIT, not_in_time};
+use talon_proto::host::host_server::{Host, HostServer};
+use talon_wire::{Answer, answer, is_plain, message, received, timeout_of};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tonic::Status;
+use tonic::metadata::MetadataMap;
+use tonic::transport::server::Connected as _;
+use tower::Service as _;
+
+use super::gate::{Gate, Requests};
+use super::incoming::Connection;
+use super::operators::{Operators, Routes};
+use super::{FRAME_BYTES, MAX_STREAMS_PER_CONNECTION, REQUEST_SLACK_BYTES, WINDOW_BYTES};
+
+/// Headers of one request; ours have a few hundred bytes.
+const MAX_HEADER_BYTES: u32 = 16 << 10;
+
+const EXECUTE: &str = "/talon.host.v1.Host/Execute";
+
+/// What answers the requests of a server's connections. Clones share the places for requests.
+pub(super) struct Serving<H: Host> {
+    host: Arc<H>,
+    requests: Requests,
+    others: Gate<Routes<HostServer<H>>>,
+    max_request_bytes: usize,
+}
+
+/// By hand, because a derive would ask `H` to be `Clone` too.
+impl<H: Host> Clone for Serving<H> {
+    fn clone(&self) -> Self {
+        Self {
+            host: self.host.clone(),
+            requests: self.requests.clone(),
+            others: self.others.clone(),
+            max_request_bytes: self.max_request_bytes,
+        }
+    }
+}
+
+impl<H: Host> Serving<H> {
+    /// The host service, and operators' requests beside it. Two services need no router, and a router would bring a web framework
+    /// along.
+    pub(super) fn new(host: H, operators: Operators, max_argument_bytes: usize) -> Self {
+        let (host, requests) = (Arc::new(host), Requests::default());
+        let max_request_bytes = max_argument_bytes.saturating_add(REQUEST_SLACK_BYTES);
+        let server = HostServer::from_arc(host.clone()).max_decoding_message_size(max_request_bytes);
+        let others = Gate::new(Routes { host: server, operators }, requests.clone());
+        Self { host, requests, others, max_request_bytes }
+    }
+
+    /// Serves a connection until its other end lets go of it. From `stop` on no further request is taken, and it ends once those
+    /// under way were answered.
+    ///
+    /// # Errors
+    /// How it broke.
+    pub(super) async fn connection(
+        self,
+        connection: Connection,
+        stop: CancellationToken,
+    ) -> Result<(), h2::Error> {
+        let peer = connection.connect_info();
+        let mut connection = Builder::new()
+            .initial_window_size(WINDOW_BYTES)
+            .initial_connection_window_size(WINDOW_BYTES)
+            .max_frame_size(FRAME_BYTES)
+            .max_concurrent_streams(MAX_STREAMS_PER_CONNECTION)
+            .max_header_list_size(MAX_HEADER_BYTES)
+            .handshake::<_, Bytes>(connection)
+            .await?;
+        let mut stopped = pin!(stop.cancelled());
+        let mut stopping = false;
+        loop {
+            let accepted = tokio::select! {
+                biased;
+                () = &mut stopped, if !stopping => {
+                    stopping = true;
+                    connection.graceful_shutdown();
+                    continue;
+                }
+                accepted = connection.accept() => accepted,
+            };
+            let Some(accepted) = accepted else { return Ok(()) };
+            let (mut request, respond) = accepted?;
+            request.extensions_mut().insert(peer.clone());
+            tokio::spawn(self.clone().request(request, respond));
+        }
+    }
+
+    async fn request(self, request: Request<RecvStream>, respond: SendResponse<Bytes>) {
+        let timeout = timeout_of(request.headers());
+        // Kept until the answer was taken.
+        let mut place = None;
+        let work = async {
+            if request.uri().path() == EXECUTE && is_plain(request.headers()) {
+                place = Some(self.requests.admit(request.extensions())?);
+                self.execute(request).await
+            } else {
+                self.other(request).await
+            }
+        };
+        answer(respond, timeout, work).await;
+        drop(place);
+    }
+
+    async fn execute(&self, request: Request<RecvStream>) -> Result<Answer, Status> {
+        let (head, body) = request.into_parts();
+        let read = timeout(BODY_WAIT, message::read(body, self.max_request_bytes));
+        let request = read.await.map_err(|_| not_in_time())??;
+        let metadata = MetadataMap::from_headers(head.headers);
+        let answer =
+            self.host.execute(tonic::Request::from_parts(metadata, head.extensions, request)).await?;
+        Ok(Answer::Message(message::framed(answer.get_ref())))
+    }
+
+    async fn other(&self, request: Request<RecvStream>) -> Result<Answer, Status> {
+        match self.others.clone().call(request.map(received)).await {
+            Ok(answer) => Ok(Answer::Other(answer)),
+            Err(never) => match never {},
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "connection_tests.rs"]
+mod tests;
