@@ -1,5 +1,8 @@
 //! Numbers that look drawn and are the same in each run, so that two runs call the same plugins in the same order.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 /// Splitmix64: every state follows from the one before, and none is left out.
 #[derive(Debug, Clone)]
 pub struct Draw(u64);
@@ -22,6 +25,32 @@ impl Draw {
     }
 }
 
+/// Which of many is called: each of them once, and from then on one that is drawn. A plugin's first call takes memory on both sides
+/// that it has for all later ones, and with hundreds of plugins one call of ten would be somebody's first.
+#[derive(Debug, Clone)]
+pub(crate) struct Whom {
+    count: usize,
+    /// How many were called once, by all clones together.
+    met: Arc<AtomicUsize>,
+    draw: Draw,
+}
+
+impl Whom {
+    pub(crate) fn of(count: usize) -> Self {
+        Self { count, met: Arc::default(), draw: Draw::new(1) }
+    }
+
+    pub(crate) fn next(&mut self) -> usize {
+        if self.met.load(Ordering::Relaxed) < self.count {
+            let met = self.met.fetch_add(1, Ordering::Relaxed);
+            if met < self.count {
+                return met;
+            }
+        }
+        self.draw.below(self.count)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -34,5 +63,15 @@ mod tests {
         }
         assert!(drawn.iter().all(|count| (50..150).contains(count)), "{drawn:?}");
         assert_eq!(Draw::new(1).below(0), 0);
+    }
+
+    #[test]
+    fn each_is_called_once_before_any_is_drawn() {
+        let mut whom = Whom::of(5);
+        let mut other = whom.clone();
+        let met: Vec<usize> = (0..5).map(|turn| if turn < 3 { whom.next() } else { other.next() }).collect();
+        assert_eq!(met, [0, 1, 2, 3, 4]);
+        let (mut draw, drawn) = (Draw::new(1), [whom.next(), whom.next()]);
+        assert_eq!(drawn, [draw.below(5), draw.below(5)]);
     }
 }

@@ -7,7 +7,7 @@ use anyhow::Result;
 use talon_client::Client;
 
 use super::host;
-use crate::draw::Draw;
+use crate::draw::Whom;
 use crate::load::Caller;
 
 /// The name of one of many plugins.
@@ -19,19 +19,18 @@ pub fn numbered(number: usize) -> String {
 #[derive(Clone)]
 pub(super) struct Calls {
     client: Arc<Client>,
-    count: usize,
-    draw: Draw,
+    whom: Whom,
 }
 
 impl Calls {
     pub(super) async fn to(socket: PathBuf, count: usize) -> Result<Self> {
-        Ok(Self { client: Arc::new(Client::connect(socket).await?), count, draw: Draw::new(1) })
+        Ok(Self { client: Arc::new(Client::connect(socket).await?), whom: Whom::of(count) })
     }
 }
 
 impl Caller for Calls {
     async fn call(&mut self, content_bytes: usize) -> Result<()> {
-        let plugin = numbered(self.draw.below(self.count));
+        let plugin = numbered(self.whom.next());
         host::say(&self.client, &plugin, content_bytes).await
     }
 }

@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 use tonic::transport::Channel;
 
 use super::bare::Calls;
-use crate::draw::Draw;
+use crate::draw::Whom;
 use crate::load::Caller;
 
 /// The handshake's environment, which every plugin for this kind of host looks for.
@@ -32,7 +32,7 @@ struct Held {
 #[derive(Clone)]
 pub(super) struct Many {
     held: Arc<Vec<Held>>,
-    draw: Draw,
+    whom: Whom,
 }
 
 impl Many {
@@ -53,7 +53,7 @@ impl Many {
         for start in starts {
             held.push(start.await.context("a start panicked")??);
         }
-        Ok(Self { held: Arc::new(held), draw: Draw::new(1) })
+        Ok(Self { whom: Whom::of(held.len()), held: Arc::new(held) })
     }
 }
 
@@ -82,7 +82,7 @@ async fn start(plugin: &Path, sockets: &Path) -> Result<Held> {
 
 impl Caller for Many {
     async fn call(&mut self, content_bytes: usize) -> Result<()> {
-        let drawn = self.draw.below(self.held.len());
-        self.held[drawn].calls.clone().call(content_bytes).await
+        let whom = self.whom.next();
+        self.held[whom].calls.clone().call(content_bytes).await
     }
 }
