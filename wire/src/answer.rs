@@ -2,7 +2,6 @@
 
 use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use h2::server::SendResponse;
 use h2::{Reason, SendStream};
@@ -36,10 +35,9 @@ pub enum Answer {
 /// room for it, or once nobody wants it.
 pub async fn answer(
     mut respond: SendResponse<Bytes>,
-    timeout: Option<Duration>,
+    deadline: Option<Instant>,
     work: impl Future<Output = Result<Answer, Status>>,
 ) {
-    let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let over = async {
         match deadline {
             Some(deadline) => sleep_until(deadline).await,
@@ -74,7 +72,7 @@ async fn send_message(respond: &mut SendResponse<Bytes>, message: Bytes) -> Resu
     sending.send_trailers(trailers)
 }
 
-/// Sends an answer whose body may go on for long, no faster than the host takes it and no longer than it wants it.
+/// Sends an answer whose body may go on for long, no faster than the other end takes it and no longer than it wants it.
 async fn send(respond: &mut SendResponse<Bytes>, response: Response<Body>) -> Result<(), h2::Error> {
     let (head, mut body) = response.into_parts();
     let ended = body.is_end_stream();
@@ -107,7 +105,7 @@ async fn send(respond: &mut SendResponse<Bytes>, response: Response<Body>) -> Re
     }
 }
 
-/// Whether the host takes more; `false` once it never will.
+/// Whether the other end takes more; `false` once it never will.
 fn poll_room(sending: &mut SendStream<Bytes>, cx: &mut Context<'_>) -> Poll<bool> {
     sending.reserve_capacity(1);
     while sending.capacity() == 0 {

@@ -5,16 +5,16 @@
 //! is here, and hands everything else to tonic's generated servers, whose answers go out the same way.
 //!
 //! ```no_run
-//! use talon_wire::{Answer, answer, is_plain, message, timeout_of};
+//! use talon_wire::{Answer, answer, is_plain, message, deadline_of};
 //! # use tonic::codegen::http::Request;
 //! # async fn serve(request: Request<h2::RecvStream>, respond: h2::server::SendResponse<prost::bytes::Bytes>) {
 //! let (head, body) = request.into_parts();
-//! let timeout = timeout_of(&head.headers);
+//! let deadline = deadline_of(&head.headers);
 //! let work = async {
 //!     let asked: String = message::read(body, 1 << 20).await?;
 //!     Ok(Answer::Message(message::framed(&asked)))
 //! };
-//! answer(respond, timeout, work).await;
+//! answer(respond, deadline, work).await;
 //! # }
 //! ```
 
@@ -25,4 +25,4 @@ mod timeout;
 
 pub use answer::{Answer, answer};
 pub use received::{is_plain, received};
-pub use timeout::timeout_of;
+pub use timeout::deadline_of;

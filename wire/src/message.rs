@@ -5,8 +5,8 @@ use prost::Message;
 use prost::bytes::{Buf, BufMut, Bytes, BytesMut};
 use tonic::Status;
 
-/// Before every message.
-const PREFIX_BYTES: usize = 5;
+/// Before every message: whether it is compressed, and how long it is.
+pub const PREFIX_BYTES: usize = 5;
 
 /// A message as it goes on the wire.
 ///
@@ -14,13 +14,25 @@ const PREFIX_BYTES: usize = 5;
 /// Never: there is room for what a message says it needs.
 #[must_use]
 pub fn framed(message: &impl Message) -> Bytes {
-    let length = message.encoded_len();
+    let mut frame = start(message.encoded_len());
+    message.encode(&mut frame).expect("there is room for what it said it needs");
+    frame.freeze()
+}
+
+/// The same for one that is encoded already.
+#[must_use]
+pub fn framed_bytes(message: &[u8]) -> Bytes {
+    let mut frame = start(message.len());
+    frame.put_slice(message);
+    frame.freeze()
+}
+
+fn start(length: usize) -> BytesMut {
     let mut frame = BytesMut::with_capacity(PREFIX_BYTES + length);
     frame.put_u8(0);
     // Either side refuses messages long before 4 GiB.
     frame.put_u32(u32::try_from(length).unwrap_or(u32::MAX));
-    message.encode(&mut frame).expect("there is room for what it said it needs");
-    frame.freeze()
+    frame
 }
 
 /// Reads a request, which is one message of at most `limit` bytes.

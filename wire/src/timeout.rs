@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
+use tokio::time::Instant;
 use tonic::codegen::http::HeaderMap;
 
 /// The gRPC specification allows at most eight digits.
 const MAX_DIGITS: usize = 8;
 
-/// The timeout in a request's headers; `None` if there is none, or none that can be read.
+/// Until when the caller waits by a request's headers, counted from now; `None` if they do not say, or nothing that can be read.
 #[must_use]
-pub fn timeout_of(headers: &HeaderMap) -> Option<Duration> {
-    parse(headers.get("grpc-timeout")?.to_str().ok()?)
+pub fn deadline_of(headers: &HeaderMap) -> Option<Instant> {
+    Instant::now().checked_add(parse(headers.get("grpc-timeout")?.to_str().ok()?)?)
 }
 
 fn parse(text: &str) -> Option<Duration> {

@@ -3,12 +3,10 @@
 //! `Execute` is what nearly all of them are, and is served on h2 itself: measured, the layers of a whole HTTP server around it
 //! cost a small call half as much again. Everything else is tonic's generated servers' as it comes.
 
-use std::time::Duration;
-
 use h2::RecvStream;
 use h2::server::SendResponse;
 use prost::bytes::Bytes;
-use talon_wire::{Answer, answer, is_plain, message, received, timeout_of};
+use talon_wire::{Answer, answer, deadline_of, is_plain, message, received};
 use tokio::time::Instant;
 use tonic::Status;
 use tonic::codegen::http::Request;
@@ -26,18 +24,17 @@ pub(super) async fn serve<H: Health>(
     respond: SendResponse<Bytes>,
     router: Router<H>,
 ) {
-    let timeout = timeout_of(request.headers());
-    answer(respond, timeout, work(request, router, timeout)).await;
+    let deadline = deadline_of(request.headers());
+    answer(respond, deadline, work(request, router, deadline)).await;
 }
 
 async fn work<H: Health>(
     request: Request<RecvStream>,
     mut router: Router<H>,
-    timeout: Option<Duration>,
+    deadline: Option<Instant>,
 ) -> Result<Answer, Status> {
     let (head, body) = request.into_parts();
     if head.uri.path() == EXECUTE && is_plain(&head.headers) {
-        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let request = message::read(body, MAX_REQUEST_BYTES).await?;
         let result = router.wire.run(request, &head.headers, deadline).await?;
         return Ok(Answer::Message(message::framed(&result)));

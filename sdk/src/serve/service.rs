@@ -106,8 +106,7 @@ impl PluginService for Wire {
     ) -> Result<Response<ToolResultResponse>, Status> {
         let (metadata, _, request) = request.into_parts();
         let headers = metadata.into_headers();
-        let deadline =
-            talon_wire::timeout_of(&headers).and_then(|timeout| Instant::now().checked_add(timeout));
+        let deadline = talon_wire::deadline_of(&headers);
         Ok(Response::new(self.run(request, &headers, deadline).await?))
     }
 

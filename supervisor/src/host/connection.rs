@@ -12,7 +12,7 @@ use h2::server::{Builder, SendResponse};
 use http::Request;
 use talon_listen::{BODY_WAIT, not_in_time};
 use talon_proto::host::host_server::{Host, HostServer};
-use talon_wire::{Answer, answer, is_plain, message, received, timeout_of};
+use talon_wire::{Answer, answer, deadline_of, is_plain, message, received};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
@@ -30,7 +30,7 @@ const MAX_HEADER_BYTES: u32 = 16 << 10;
 
 const EXECUTE: &str = "/talon.host.v1.Host/Execute";
 
-/// What answers the requests of a server's connections. Clones share the places for requests.
+/// What answers the requests of a server's connections.
 pub(super) struct Serving<H: Host> {
     host: Arc<H>,
     requests: Requests,
@@ -38,27 +38,15 @@ pub(super) struct Serving<H: Host> {
     max_request_bytes: usize,
 }
 
-/// By hand, because a derive would ask `H` to be `Clone` too.
-impl<H: Host> Clone for Serving<H> {
-    fn clone(&self) -> Self {
-        Self {
-            host: self.host.clone(),
-            requests: self.requests.clone(),
-            others: self.others.clone(),
-            max_request_bytes: self.max_request_bytes,
-        }
-    }
-}
-
 impl<H: Host> Serving<H> {
     /// The host service, and operators' requests beside it. Two services need no router, and a router would bring a web framework
     /// along.
-    pub(super) fn new(host: H, operators: Operators, max_argument_bytes: usize) -> Self {
+    pub(super) fn new(host: H, operators: Operators, max_argument_bytes: usize) -> Arc<Self> {
         let (host, requests) = (Arc::new(host), Requests::default());
         let max_request_bytes = max_argument_bytes.saturating_add(REQUEST_SLACK_BYTES);
         let server = HostServer::from_arc(host.clone()).max_decoding_message_size(max_request_bytes);
         let others = Gate::new(Routes { host: server, operators }, requests.clone());
-        Self { host, requests, others, max_request_bytes }
+        Arc::new(Self { host, requests, others, max_request_bytes })
     }
 
     /// Serves a connection until its other end lets go of it. From `stop` on no further request is taken, and it ends once those
@@ -67,7 +55,7 @@ impl<H: Host> Serving<H> {
     /// # Errors
     /// How it broke.
     pub(super) async fn connection(
-        self,
+        self: Arc<Self>,
         connection: Connection,
         stop: CancellationToken,
     ) -> Result<(), h2::Error> {
@@ -99,8 +87,8 @@ impl<H: Host> Serving<H> {
         }
     }
 
-    async fn request(self, request: Request<RecvStream>, respond: SendResponse<Bytes>) {
-        let timeout = timeout_of(request.headers());
+    async fn request(self: Arc<Self>, request: Request<RecvStream>, respond: SendResponse<Bytes>) {
+        let deadline = deadline_of(request.headers());
         // Kept until the answer was taken.
         let mut place = None;
         let work = async {
@@ -111,7 +99,7 @@ impl<H: Host> Serving<H> {
                 self.other(request).await
             }
         };
-        answer(respond, timeout, work).await;
+        answer(respond, deadline, work).await;
         drop(place);
     }
 

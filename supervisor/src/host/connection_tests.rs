@@ -15,7 +15,7 @@ use crate::config::Role;
 
 /// What serves, what it tells, and its connections' ends.
 struct Fixture {
-    serving: Serving<Endless>,
+    serving: Arc<Serving<Endless>>,
     seen: mpsc::UnboundedReceiver<Seen>,
 }
 

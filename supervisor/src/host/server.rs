@@ -3,6 +3,7 @@
 use std::io;
 use std::os::unix::net;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -93,7 +94,7 @@ async fn serve<H: Host>(
     listener: UnixListener,
     recognise: Recognise,
     heart: Heart,
-    serving: Serving<H>,
+    serving: Arc<Serving<H>>,
     stop: CancellationToken,
 ) {
     let mut open = JoinSet::new();

@@ -7,7 +7,8 @@
 //!
 //! A call that is dropped when its deadline has passed counts as a time-out, which is how the deadline layer above
 //! makes itself felt. A caller that gives up early says nothing about the plugin, be it by going away or by a timeout
-//! of its own ([`CallFields::timeout`](crate::CallFields::timeout)): otherwise anybody in a hurry could close a plugin to everybody.
+//! of its own ([`CallFields::timeout`](crate::CallFields::timeout)):
+//! otherwise anybody in a hurry could close a plugin to everybody.
 //!
 //! The clock is tokio's, so a test that pauses it drives the breaker. All services made by one layer share
 //! its state.

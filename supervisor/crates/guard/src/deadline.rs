@@ -1,8 +1,10 @@
 //! Gives every call an instant after which nobody waits any more.
 //!
-//! The time counts from [`CallFields::accepted`](crate::CallFields::accepted): what the call waited above is part of it. And it stands above breaker
+//! The time counts from [`CallFields::accepted`](crate::CallFields::accepted):
+//! what the call waited above is part of it. And it stands above breaker
 //! and admission, so that the time spent waiting for a place or for a restart counts.
-//! The instant travels on in [`CallFields::deadline`](crate::CallFields::deadline), from where the transport makes it the gRPC timeout. When it
+//! The instant travels on in [`CallFields::deadline`](crate::CallFields::deadline), from
+//! where the transport makes it the gRPC timeout. When it
 //! passes, the inner future is dropped, which resets the stream on the wire, and the caller gets an error that
 //! names the plugin and the timeout. A transport that watches the same instant may notice first; its `timed_out`
 //! is given the same text and kept as the cause.

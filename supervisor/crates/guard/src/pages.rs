@@ -2,7 +2,8 @@
 //!
 //! A host offers reading on as an action of its own (`talon.read_more`), whose answers take the same way through the
 //! guard as any other. What is kept is sanitized text, bounded in bytes, number and age; a handle is 128 random bits,
-//! and works for callers of the same scope ([`CallFields::scope`](crate::CallFields::scope)) only. When the store is full, the scope
+//! and works for callers of the same scope
+//! ([`CallFields::scope`](crate::CallFields::scope)) only. When the store is full, the scope
 //! that takes up most of it gives up its oldest text: nobody pushes out what another caller still reads.
 
 use std::fmt;

@@ -135,7 +135,7 @@ impl Client {
         max_message_bytes: usize,
     ) -> Sent {
         let tap = Tap::default();
-        let message = unary::framed(message);
+        let message = talon_wire::message::framed(message);
         let answer = self.clone().answer(message, metadata, deadline, max_message_bytes, tap.clone());
         Sent { answer: Box::pin(answer), rest: Box::pin(tap.ended()) }
     }
@@ -328,7 +328,7 @@ impl Client {
         timeout: Option<Duration>,
     ) -> Result<Bytes, Status> {
         let head = Head { uri: unary::uri(path), metadata: HeaderMap::new(), timeout };
-        self.asked(head, unary::framed(message), max_answer_bytes, &Tap::default()).await
+        self.asked(head, talon_wire::message::framed(message), max_answer_bytes, &Tap::default()).await
     }
 
     /// One call on the connection with the fewest, cancelled on the wire when it is late or dropped, unless the tap

@@ -248,7 +248,7 @@ async fn a_plugin_that_follows_the_deadline_ends_the_stream_by_itself() {
 #[tokio::test]
 async fn what_still_comes_on_a_kept_stream_is_thrown_away() {
     let s = plain().await;
-    let (message, tap) = (unary::framed(&big(60 << 20)), Tap::default());
+    let (message, tap) = (talon_wire::message::framed(&big(60 << 20)), Tap::default());
     let answer = s.client.clone().answer(message, MetadataMap::new(), None, usize::MAX, tap.clone());
     let mut answer = Box::pin(answer);
     while !tap.is_answering() {

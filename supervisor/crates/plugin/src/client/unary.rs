@@ -9,14 +9,12 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, TE};
 use http::uri::{PathAndQuery, Uri};
 use http::{Method, Request, StatusCode, Version};
+use talon_wire::message::PREFIX_BYTES;
 use tonic::{Code, Status};
 
 use super::link::{Link, LinkError};
 use super::status::{NOT_GRPC, TOO_LARGE};
 use super::tap::Tap;
-
-/// Before every message: whether it is compressed, and how long it is.
-const PREFIX_BYTES: usize = 5;
 
 /// From this size on a message that came in one piece stays where it was received; a shorter one is copied. It may be kept
 /// for long, and then must not hold on to a buffer of which it is a small part.
@@ -36,29 +34,6 @@ const TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
 const STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 const ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
-
-/// A message as it goes on the wire.
-pub(super) fn framed(message: &impl prost::Message) -> Bytes {
-    let length = message.encoded_len();
-    let mut frame = BytesMut::with_capacity(PREFIX_BYTES + length);
-    prefix(&mut frame, length);
-    message.encode(&mut frame).expect("there is room for what it said it needs");
-    frame.freeze()
-}
-
-/// The same for one that is encoded already.
-pub(super) fn framed_bytes(message: &[u8]) -> Bytes {
-    let mut frame = BytesMut::with_capacity(PREFIX_BYTES + message.len());
-    prefix(&mut frame, message.len());
-    frame.put_slice(message);
-    frame.freeze()
-}
-
-fn prefix(frame: &mut BytesMut, length: usize) {
-    frame.put_u8(0);
-    // Messages of 4 GiB are refused long before; see `MAX_MESSAGE_BYTES`.
-    frame.put_u32(u32::try_from(length).unwrap_or(u32::MAX));
-}
 
 /// How long a framed message is.
 pub(super) fn message_bytes(framed: &Bytes) -> usize {

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn wire(messages: &[&[u8]]) -> Vec<u8> {
-    messages.iter().flat_map(|message| framed_bytes(message)).collect()
+    messages.iter().flat_map(|message| talon_wire::message::framed_bytes(message)).collect()
 }
 
 /// What comes of bytes that arrive in pieces of these lengths, the rest at once.
@@ -55,7 +55,7 @@ proptest! {
 #[test]
 fn a_long_message_stays_where_it_was_received_and_a_short_one_does_not() {
     for (bytes, shared) in [(SHARED_FROM_BYTES, true), (SHARED_FROM_BYTES - 1, false)] {
-        let piece = framed_bytes(&vec![7; bytes]);
+        let piece = talon_wire::message::framed_bytes(&vec![7; bytes]);
         let there = piece[PREFIX_BYTES..].as_ptr();
         let mut incoming = Incoming::new(1 << 20);
         incoming.take(piece).expect("it is within the limit");
