@@ -5,6 +5,9 @@ use std::process::Command;
 use rustix::process::Signal;
 use talon_tests::{Builder, Supervisor, Terminal, program};
 
+/// What a program writes when it takes the whole screen.
+const ENTER: &str = "\u{1b}[?1049h";
+
 async fn supervisor() -> Supervisor {
     Builder::new().misbehave(&[], "").plugin("hello", &program("hello"), &[], "").start().await
 }
@@ -164,19 +167,26 @@ async fn in_the_background_the_terminal_is_the_shells() {
     let supervisor = supervisor().await;
     // A shell with job control, as the one that a person has.
     let line = format!(
-        "set -m; {} --socket {} top --interval 100ms; echo in the $((40 + 2)) shell; fg; echo over",
+        "set -m; {} --socket {} top --interval 100ms; echo in the $((40 + 2)) shell; fg; echo over $?",
         program("talon").display(),
         supervisor.socket().display()
     );
     let mut terminal = Terminal::start(Command::new("sh").args(["-c", &line]), 80, 24);
-    terminal.wait_text("2 ready").await;
+    let entered = |terminal: &Terminal, times: usize| {
+        let written = String::from_utf8_lossy(&terminal.written()).into_owned();
+        written.matches(ENTER).count() == times && terminal.contents().contains("2 ready")
+    };
+    terminal.wait_for("its screen", |_| entered(&terminal, 1)).await;
     terminal.press("\u{1a}");
-    terminal.wait_text("2 ready").await;
+    // Not the picture that was there before: a key pressed too early is the shell's.
+    terminal.wait_for("its screen again", |_| entered(&terminal, 2)).await;
     terminal.press("q");
     terminal.ended().await;
     terminal.wait_restored().await;
     let written = String::from_utf8_lossy(&terminal.written()).into_owned();
-    assert!(written.contains("in the 42 shell"), "{written:?}");
+    let (in_shell, back) = (written.find("in the 42 shell"), written.rfind(ENTER));
+    assert!(in_shell.is_some() && in_shell < back && written.contains("over 0"), "{written:?}");
+    assert!(!written.contains("\u{1b}[6n"), "it asks the terminal for what it need not know: {written:?}");
 }
 
 #[tokio::test]

@@ -39,8 +39,10 @@ impl Screen {
         ratatui::try_restore()?;
         self.0.show_cursor()?;
         kill_current_process_group(Signal::TSTP)?;
+        // What was drawn before is forgotten with the terminal it was drawn on, so all of it is drawn again. To clear the
+        // screen would ask the terminal where its cursor is, and fail where no answer comes.
         self.0 = ratatui::try_init()?;
-        self.0.clear()
+        Ok(())
     }
 }
 
