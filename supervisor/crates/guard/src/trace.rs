@@ -30,21 +30,23 @@
 //!
 //! Every label is bounded: `plugin` is a name from the configuration, never from a call, `outcome`, `reason`,
 //! `family`, `kind` and `flag` are closed sets. The action is in the span and in no label: a caller can make up actions, and a
-//! plugin may declare hundreds. The series are registered when the layer is made; with no recorder installed by
-//! then, recording costs nothing, and one installed later sees only the families.
+//! plugin may declare hundreds. A series is registered with its first count.
+
+mod meters;
 
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use metrics::{Counter, Histogram, Unit};
+use metrics::Unit;
 use pin_project_lite::pin_project;
 use tokio::time::Instant;
 use tower_layer::Layer;
 use tower_service::Service;
 use tracing::Span;
 
+use self::meters::Meters;
 use crate::answer::Outcome;
 use crate::call::Call;
 use crate::reason;
@@ -58,13 +60,8 @@ pub const UNKNOWN_PLUGIN_LABEL: &str = "(unknown)";
 /// How much of a caller's text a span field holds: names and ids are at most 64 and 128 characters by contract.
 const MAX_FIELD_BYTES: usize = 128;
 
-/// The reason label of words that are not in [`reason::ALL`].
-const OTHER: &str = "other";
-
 /// The outcome of a call whose caller went away before there was one.
 const CANCELLED: &str = "cancelled";
-
-const OUTCOMES: [&str; 5] = ["ok", reason::TOOL_ERROR, "refused", "host_fault", CANCELLED];
 
 /// Tells the installed metrics recorder what the series mean. Once is enough.
 pub fn describe() {
@@ -230,97 +227,6 @@ impl Drop for Watch {
         if !self.ended {
             let took = self.close(CANCELLED, CANCELLED);
             self.meters.count(CANCELLED, CANCELLED, took);
-        }
-    }
-}
-
-/// The series of one plugin.
-#[derive(Debug)]
-struct Meters {
-    plugin: String,
-    /// One for each outcome and reason that go together.
-    calls: Vec<(&'static str, &'static str, Counter)>,
-    durations: [(&'static str, Histogram); OUTCOMES.len()],
-    bytes_in: Counter,
-    bytes_out: Counter,
-    bytes_left_out: Counter,
-    truncated: Counter,
-    structured_as_text: Counter,
-    tainted: Counter,
-    paged: Counter,
-}
-
-impl Meters {
-    fn new(plugin: String) -> Self {
-        let pairs = [("ok", ""), (reason::TOOL_ERROR, reason::TOOL_ERROR), (CANCELLED, CANCELLED)];
-        let words = || reason::ALL.into_iter().filter(|word| *word != reason::TOOL_ERROR).chain([OTHER]);
-        let refused = words().map(|word| ("refused", word));
-        let faults = words().map(|word| ("host_fault", word));
-        let counter = |name: &'static str| metrics::counter!(name, "plugin" => plugin.clone());
-        Self {
-            calls: pairs
-                .into_iter()
-                .chain(refused)
-                .chain(faults)
-                .map(|(outcome, reason)| {
-                    let labels = [
-                        ("plugin", plugin.clone()),
-                        ("outcome", outcome.to_owned()),
-                        ("reason", reason.to_owned()),
-                    ];
-                    (outcome, reason, metrics::counter!("talon_guard_calls_total", &labels))
-                })
-                .collect(),
-            durations: OUTCOMES.map(|outcome| {
-                let labels = [("plugin", plugin.clone()), ("outcome", outcome.to_owned())];
-                (outcome, metrics::histogram!("talon_guard_call_duration_seconds", &labels))
-            }),
-            bytes_in: counter("talon_guard_bytes_in_total"),
-            bytes_out: counter("talon_guard_bytes_out_total"),
-            bytes_left_out: counter("talon_guard_bytes_left_out_total"),
-            truncated: counter("talon_guard_truncated_total"),
-            structured_as_text: counter("talon_guard_structured_as_text_total"),
-            tainted: counter("talon_guard_tainted_total"),
-            paged: counter("talon_guard_paged_total"),
-            plugin,
-        }
-    }
-
-    fn count(&self, outcome: &'static str, reason: &'static str, took: Duration) {
-        let mut of_outcome = self.calls.iter().filter(|(of, ..)| *of == outcome);
-        let exact = of_outcome.clone().find(|(_, word, _)| *word == reason);
-        if let Some((.., counter)) = exact.or_else(|| of_outcome.find(|(_, word, _)| *word == OTHER)) {
-            counter.increment(1);
-        }
-        if let Some((_, histogram)) = self.durations.iter().find(|(of, _)| *of == outcome) {
-            histogram.record(took);
-        }
-    }
-
-    fn add(&self, report: &Report) {
-        self.bytes_in.increment(report.bytes_in as u64);
-        self.bytes_out.increment(report.bytes_out as u64);
-        self.bytes_left_out.increment(report.bytes_left_out as u64);
-        self.truncated.increment(u64::from(report.truncated()));
-        self.structured_as_text.increment(u64::from(report.structured_as_text));
-        self.tainted.increment(u64::from(!report.tainted_by.is_empty()));
-        self.paged.increment(u64::from(report.page.is_some()));
-        // The rare case: most answers hold no control syntax.
-        if report.neutralised.is_empty() && report.flags.is_empty() {
-            return;
-        }
-        let plugin = ("plugin", self.plugin.clone());
-        for (family, count) in &report.neutralised {
-            let labels = [plugin.clone(), ("family", (*family).to_owned())];
-            metrics::counter!("talon_guard_neutralised_total", &labels).increment(u64::from(*count));
-        }
-        for ((family, kind), count) in &report.kinds {
-            let labels = [plugin.clone(), ("family", (*family).to_owned()), ("kind", (*kind).to_owned())];
-            metrics::counter!("talon_guard_neutralised_kinds_total", &labels).increment(u64::from(*count));
-        }
-        for flag in &report.flags {
-            let labels = [plugin.clone(), ("flag", (*flag).to_owned())];
-            metrics::counter!("talon_guard_flagged_total", &labels).increment(1);
         }
     }
 }
