@@ -12,13 +12,15 @@
 //! They stand in the order in which they would be loaded: the main one last, since after it no program could be
 //! loaded, and the first answer of `never.toml` just before it. The kernel remembers which numbers pass all programs
 //! whatever the arguments are, so that a plain `read` costs nothing by there being more of them. Each costs a start
-//! its own translation though, so that they are [joined](join) into one, unless the last is to tell of calls.
+//! its own translation though, so that they are [joined](join) into one, and that is [made short](number_first), unless
+//! the last is to tell of calls.
 
 use std::collections::BTreeMap;
 
 use seccompiler::{BackendError, BpfProgram, SeccompAction, SeccompFilter, SeccompRule};
 
 use super::calls::Machine;
+use super::decide::number_first;
 use super::error::ProfileError;
 use super::join::join;
 use super::rule::{Group, Refusal, Verdict, rules};
@@ -115,7 +117,7 @@ fn filters(
     }
     programs.push(main);
     Ok(match join(&programs) {
-        Some(joined) => vec![joined],
+        Some(joined) => vec![number_first(&joined, machine.audit()).unwrap_or(joined)],
         None => programs,
     })
 }

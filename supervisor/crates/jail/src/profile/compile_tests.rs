@@ -401,6 +401,21 @@ fn named_ports_ask_for_landlock_that_has_them() {
 }
 
 #[test]
+fn profiles_become_one_short_program() {
+    for machine in MACHINES {
+        for name in Profile::names() {
+            let filters = filters_of(name, &Network::None, machine);
+            // Joined alone they have more than a thousand.
+            assert!(
+                matches!(&filters[..], [one] if one.len() < 500),
+                "{name} of {machine:?}: {:?}",
+                filters.iter().map(Vec::len).collect::<Vec<_>>()
+            );
+        }
+    }
+}
+
+#[test]
 fn a_profile_too_large_for_the_kernel_is_refused() {
     let all: String = (0..32)
         .map(|i| {

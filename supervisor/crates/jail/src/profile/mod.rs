@@ -35,6 +35,7 @@
 mod beside;
 mod calls;
 mod compile;
+mod decide;
 mod error;
 mod join;
 mod learn;

@@ -8,7 +8,7 @@ use super::Instruction;
 use super::compile::{IF_AT_LEAST, IF_EQUAL, IF_GREATER, RETURN};
 
 /// Goes on at another instruction, without a condition (linux/bpf_common.h: BPF_JMP | BPF_JA).
-const GO: u16 = 0x05;
+pub(super) const GO: u16 = 0x05;
 
 /// As many ranges are compared one after the other; halving fewer costs more than it saves.
 const LEAF: usize = 3;
