@@ -25,8 +25,9 @@ const CRASHING: &str = "crashes";
 /// For the crashing neighbour, and for whoever is replaced while its uid is still held.
 const SPARE_UIDS: usize = 10;
 
-/// Time for a first call of each of 500 plugins, which takes half a millisecond.
+/// Time for a first call of each plugin, which takes up to a few milliseconds, and for some more.
 const WARM_UP_MS: u64 = 500;
+const WARM_UP_MS_EACH: u64 = 4;
 
 /// How much is measured.
 struct Much {
@@ -95,19 +96,18 @@ async fn one_round(
     }
     // Not counted: the first calls have both sides open and fill what they keep for later ones. Each plugin is called once.
     for driver in [&mut talon.driver, &mut spawner.driver] {
-        driver.make(Load { millis: WARM_UP_MS, ..much.load })?;
+        driver.make(Load { millis: WARM_UP_MS + WARM_UP_MS_EACH * count as u64, ..much.load })?;
     }
     for (name, made) in [(TALON, talon.driver.make(much.load)?), (BARE, spawner.driver.make(much.load)?)] {
         times(&mut page, name, &made);
     }
     if round < much.idle_rounds {
-        let before = [Busy::of(pids[0].1)?, Busy::of(pids[1].1)?];
-        let begin = Instant::now();
+        let before = [Idle::begin(pids[0].1)?, Idle::begin(pids[1].1)?];
         tokio::time::sleep(much.idle).await;
-        for ((name, pid), before) in pids.iter().zip(&before) {
-            let busy = Busy::of(*pid)?.since(before);
-            let percent = busy.as_secs_f64() / begin.elapsed().as_secs_f64() * 100.0;
-            page.add(name, "idle CPU", Unit::PercentOfACore, percent);
+        for ((name, _), before) in pids.iter().zip(&before) {
+            let [own, all] = before.percents()?;
+            page.add(name, "idle CPU", Unit::PercentOfACore, own);
+            page.add(name, "idle CPU with monitors", Unit::PercentOfACore, all);
         }
     }
     drop(spawner);
@@ -117,8 +117,37 @@ async fn one_round(
 /// The memory of a process and of what watches its plugins for it: a supervisor has a small process beside each jail, which shares
 /// the supervisor's own program and so makes that look smaller than it is.
 fn with_monitors_mib(pid: u32) -> Result<f64> {
+    with_monitors(pid).map(memory_mib).sum()
+}
+
+/// The process first.
+fn with_monitors(pid: u32) -> impl Iterator<Item = u32> {
     let monitors = descendants(pid).into_iter().filter(|pid| name(*pid).as_deref() == Some("talon-monitor"));
-    std::iter::once(pid).chain(monitors).map(memory_mib).sum()
+    std::iter::once(pid).chain(monitors)
+}
+
+/// A process and its monitors from a moment on at which nobody asks them for anything.
+struct Idle {
+    began: Instant,
+    before: Vec<(u32, Busy)>,
+}
+
+impl Idle {
+    fn begin(pid: u32) -> Result<Self> {
+        let before = with_monitors(pid).map(|pid| Ok((pid, Busy::of(pid)?))).collect::<Result<_>>()?;
+        Ok(Self { began: Instant::now(), before })
+    }
+
+    /// What the process, and what all of them together took of a core.
+    fn percents(&self) -> Result<[f64; 2]> {
+        let percent = |busy: Duration| busy.as_secs_f64() / self.began.elapsed().as_secs_f64() * 100.0;
+        let each: Vec<f64> = self
+            .before
+            .iter()
+            .map(|(pid, before)| Ok(percent(Busy::of(*pid)?.since(before))))
+            .collect::<Result<_>>()?;
+        Ok([each[0], each.iter().sum()])
+    }
 }
 
 /// Ten good plugins and one that ends as soon as it is started, as often as a supervisor can be made to start it. It is told to

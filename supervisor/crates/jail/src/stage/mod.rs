@@ -79,6 +79,7 @@ mod program;
 mod request;
 mod root;
 mod session;
+mod spent;
 mod standing;
 mod step;
 mod tree;

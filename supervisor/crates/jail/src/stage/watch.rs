@@ -7,7 +7,7 @@
 //!
 //! It reads what is open to everybody in any process's directory, so that it needs no rights later on, and
 //! nothing that a process could make it wait for: `status` takes no lock that is held while a page comes from a
-//! slow disk.
+//! slow disk. A tree that has not [spent](Spent) the time to grow near its limit is not counted anew.
 
 use std::ffi::CStr;
 use std::fmt::Write as _;
@@ -19,6 +19,7 @@ use rustix::fs::{Dir, Mode, OFlags, fstatfs, openat};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
+use super::spent::{Numbers, Spent};
 use crate::exit::{Bytes, ExitStatus};
 use crate::spec::Limits;
 
@@ -54,6 +55,12 @@ pub(super) struct Watch {
     proc: OwnedFd,
     /// The file system of the private directory, whose files are in memory.
     private: Option<OwnedFd>,
+    /// `None` if they cannot be told.
+    numbers: Option<Numbers>,
+    /// What the processes used when they were counted last.
+    counted: u64,
+    /// Since then. `None` if that is not known.
+    spent: Option<Spent>,
     used: u64,
     /// When to look again.
     next: Instant,
@@ -95,8 +102,9 @@ pub(super) fn open_proc() -> Result<OwnedFd, Errno> {
 impl Watch {
     /// `proc` is what [`open_proc`] gave, and `private` lies in the program's private file system.
     pub(super) fn new(limit_bytes: u64, proc: OwnedFd, private: Option<OwnedFd>) -> Self {
-        let text = vec![0; STATUS_MAX_BYTES];
-        Self { limit: limit_bytes, proc, private, used: 0, next: Instant::now(), text }
+        let (text, numbers) = (vec![0; STATUS_MAX_BYTES], Numbers::of(&proc));
+        let (limit, next) = (limit_bytes, Instant::now());
+        Self { limit, proc, private, numbers, counted: 0, spent: None, used: 0, next, text }
     }
 
     /// How long to wait for the next look.
@@ -111,12 +119,17 @@ impl Watch {
         if began < self.next {
             return None;
         }
-        let processes = match self.process_bytes() {
-            Ok(bytes) => bytes,
-            // A watch that sees nothing would say that all is well.
-            Err(errno) => return Some(ExitStatus::Unwatched { errno: errno.raw_os_error() }),
+        let private = self.private_bytes();
+        let processes = match self.at_most() {
+            // Not counted: whoever is ended is told what it really had.
+            Some(bytes) if private.saturating_add(bytes) <= self.limit => bytes,
+            _ => match self.process_bytes() {
+                Ok(bytes) => bytes,
+                // A watch that sees nothing would say that all is well.
+                Err(errno) => return Some(ExitStatus::Unwatched { errno: errno.raw_os_error() }),
+            },
         };
-        self.used = self.private_bytes().saturating_add(processes);
+        self.used = private.saturating_add(processes);
         self.next = began + began.elapsed() + pause(self.used, self.limit, began.elapsed());
         let over = self.used > self.limit;
         over.then_some(ExitStatus::OutOfMemory { bytes: self.used, limit: self.limit })
@@ -127,9 +140,17 @@ impl Watch {
         fs.f_blocks.saturating_sub(fs.f_bfree).saturating_mul(fs.f_bsize.unsigned_abs())
     }
 
+    /// What the processes use at the most by now, without a look at each. `None` if it is not known.
+    fn at_most(&self) -> Option<u64> {
+        let touched = self.spent.as_ref()?.may_have_touched(self.numbers.as_ref()?)?;
+        Some(self.counted.saturating_add(touched))
+    }
+
     fn process_bytes(&mut self) -> Result<u64, Errno> {
         let mut sum = 0_u64;
         let mut processes = 0;
+        let mut spent = self.numbers.as_ref().and_then(Spent::begin);
+        self.spent = None;
         for entry in Dir::read_from(&self.proc)? {
             let entry = entry?;
             let Some(pid) = number(entry.file_name()) else { continue };
@@ -138,14 +159,17 @@ impl Watch {
             }
             processes += 1;
             if processes > PROCESSES_MAX {
+                spent = None;
                 break;
             }
+            spent = spent.and_then(|spent| spent.watch(pid.parse().ok()?));
             let bytes = match self.account(&format!("{pid}/status"))? {
                 Some(bytes) => bytes,
                 None => self.by_its_threads(pid)?,
             };
             sum = sum.saturating_add(bytes);
         }
+        (self.counted, self.spent) = (sum, spent);
         Ok(sum)
     }
 
