@@ -2,7 +2,8 @@
 //!
 //! Waiters are served in the order they came. When the queue is full too, a call is refused at once, retryable;
 //! a caller that gives up frees its place in the queue. Waiting ends with
-//! [`CallFields::deadline`](crate::CallFields::deadline): a call that never got a place says so (`overloaded`), which is why the breaker does not take it for a fault of the plugin.
+//! [`CallFields::deadline`](crate::CallFields::deadline): a call that never got a place says so (`overloaded`), which is
+//! why the breaker does not take it for a fault of the plugin.
 //!
 //! tower's `ConcurrencyLimit` waits in `poll_ready`, before there is a call: neither its waiters nor their time
 //! can be counted, and a `LoadShed` in front of it has no queue at all. Here the wait is part of the call.

@@ -200,15 +200,20 @@ fn program(
     let ruled: BpfProgram = SeccompFilter::new(ruled, otherwise, matched, machine.target())?.try_into()?;
 
     let found = tree::find(&always, verdict);
-    let mut program = vec![
-        (LOAD, 0, 0, ARCHITECTURE),
-        (IF_EQUAL, 1, 0, machine.audit()),
-        (RETURN, 0, 0, libc::SECCOMP_RET_KILL_PROCESS),
-        (LOAD, 0, 0, NUMBER),
-    ];
+    let mut program = opening(machine.audit());
     program.extend(found);
     program.extend(ruled.into_iter().map(|step| (step.code, step.jt, step.jf, step.k)));
     Ok(program)
+}
+
+/// Kills what is of another architecture, and loads the number.
+pub(super) fn opening(audit: u32) -> Vec<Instruction> {
+    vec![
+        (LOAD, 0, 0, ARCHITECTURE),
+        (IF_EQUAL, 1, 0, audit),
+        (RETURN, 0, 0, libc::SECCOMP_RET_KILL_PROCESS),
+        (LOAD, 0, 0, NUMBER),
+    ]
 }
 
 fn replace(program: &mut [Instruction], wanted: &SeccompAction, by: u32) {

@@ -12,7 +12,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::Instruction;
-use super::compile::{ARCHITECTURE, IF_AT_LEAST, IF_EQUAL, IF_GREATER, LOAD, NUMBER, RETURN};
+use super::compile::{ARCHITECTURE, IF_AT_LEAST, IF_EQUAL, IF_GREATER, LOAD, NUMBER, RETURN, opening};
 use super::tree::{GO, go_over};
 
 /// Keeps some bits of the loaded word (linux/bpf_common.h: BPF_ALU | BPF_AND | BPF_K).
@@ -28,24 +28,16 @@ pub(super) fn number_first(program: &[Instruction], audit: u32) -> Option<Vec<In
     let killed = graph.add(Node::Say(libc::SECCOMP_RET_KILL_PROCESS));
     let mut ranges: Vec<(u32, Id)> = Vec::new();
     for first in borders(program) {
-        let mut reading =
-            Reading { program, graph: &mut graph, number: first, audit: !audit, read: HashMap::new() };
-        if reading.follow(0, Value::Known(0))? != killed {
+        if graph.read(program, first, !audit)? != killed {
             return None;
         }
-        let mut reading = Reading { program, graph: &mut graph, number: first, audit, read: HashMap::new() };
-        let said = reading.follow(0, Value::Known(0))?;
+        let said = graph.read(program, first, audit)?;
         if ranges.last().is_none_or(|(_, before)| *before != said) {
             ranges.push((first, said));
         }
     }
     let root = graph.search(&ranges);
-    let mut decided = vec![
-        (LOAD, 0, 0, ARCHITECTURE),
-        (IF_EQUAL, 1, 0, audit),
-        (RETURN, 0, 0, libc::SECCOMP_RET_KILL_PROCESS),
-        (LOAD, 0, 0, NUMBER),
-    ];
+    let mut decided = opening(audit);
     decided.extend(graph.write(root));
     Some(decided)
 }
@@ -95,6 +87,11 @@ impl Graph {
         }
     }
 
+    /// What a program says of a number. `None` where it is not understood.
+    fn read(&mut self, program: &[Instruction], number: u32, audit: u32) -> Option<Id> {
+        Reading { program, graph: self, number, audit, read: HashMap::new() }.follow(0, Value::Known(0))
+    }
+
     /// Finds the range of a number. Each goes up to the next one's first number.
     fn search(&mut self, ranges: &[(u32, Id)]) -> Id {
         if let [(_, said)] = ranges {
@@ -107,17 +104,18 @@ impl Graph {
 
     /// The program that begins at a node, where the number is loaded.
     fn write(&self, root: Id) -> Vec<Instruction> {
-        let asked = |(at, node): (Id, &Node)| match *node {
-            Node::Ask { word, yes, no, .. } => Some((at, word, [yes, no])),
-            Node::Say(_) => None,
-        };
         let mut loading = HashSet::new();
-        for (_, word, next) in self.nodes.iter().enumerate().filter_map(asked) {
-            let others = |id: &Id| matches!(self.nodes[*id], Node::Ask { word: other, .. } if other != word);
-            loading.extend(next.into_iter().filter(others));
-        }
-        if matches!(self.nodes[root], Node::Ask { word, .. } if word != NUMBER_WORD) {
-            loading.insert(root);
+        let mut come_to = |id: Id, loaded: Word| {
+            if matches!(self.nodes[id], Node::Ask { word, .. } if word != loaded) {
+                loading.insert(id);
+            }
+        };
+        come_to(root, NUMBER_WORD);
+        for node in &self.nodes {
+            if let Node::Ask { word, yes, no, .. } = *node {
+                come_to(yes, word);
+                come_to(no, word);
+            }
         }
         let mut writer = Writer { graph: self, loading, backwards: Vec::new(), places: HashMap::new() };
         let begin = writer.place(root, NUMBER_WORD);

@@ -7,7 +7,7 @@
 //!
 //! It reads what is open to everybody in any process's directory, so that it needs no rights later on, and
 //! nothing that a process could make it wait for: `status` takes no lock that is held while a page comes from a
-//! slow disk. A tree that has not [spent](Spent) the time to grow near its limit is not counted anew.
+//! slow disk. A tree that has not [spent](Spent) the time to grow beyond its limit is not counted anew.
 
 use std::ffi::CStr;
 use std::fmt::Write as _;
@@ -57,10 +57,9 @@ pub(super) struct Watch {
     private: Option<OwnedFd>,
     /// `None` if they cannot be told.
     numbers: Option<Numbers>,
-    /// What the processes used when they were counted last.
-    counted: u64,
-    /// Since then. `None` if that is not known.
-    spent: Option<Spent>,
+    /// What the processes used when they were counted last, and what tells whether it can be more by now. `None` if
+    /// nothing does.
+    counted: Option<(u64, Spent)>,
     used: u64,
     /// When to look again.
     next: Instant,
@@ -104,7 +103,7 @@ impl Watch {
     pub(super) fn new(limit_bytes: u64, proc: OwnedFd, private: Option<OwnedFd>) -> Self {
         let (text, numbers) = (vec![0; STATUS_MAX_BYTES], Numbers::of(&proc));
         let (limit, next) = (limit_bytes, Instant::now());
-        Self { limit, proc, private, numbers, counted: 0, spent: None, used: 0, next, text }
+        Self { limit, proc, private, numbers, counted: None, used: 0, next, text }
     }
 
     /// How long to wait for the next look.
@@ -142,15 +141,14 @@ impl Watch {
 
     /// What the processes use at the most by now, without a look at each. `None` if it is not known.
     fn at_most(&self) -> Option<u64> {
-        let touched = self.spent.as_ref()?.may_have_touched(self.numbers.as_ref()?)?;
-        Some(self.counted.saturating_add(touched))
+        let (counted, spent) = self.counted.as_ref()?;
+        Some(counted.saturating_add(spent.may_have_touched(self.numbers.as_ref()?)?))
     }
 
     fn process_bytes(&mut self) -> Result<u64, Errno> {
         let mut sum = 0_u64;
         let mut processes = 0;
         let mut spent = self.numbers.as_ref().and_then(Spent::begin);
-        self.spent = None;
         for entry in Dir::read_from(&self.proc)? {
             let entry = entry?;
             let Some(pid) = number(entry.file_name()) else { continue };
@@ -169,7 +167,7 @@ impl Watch {
             };
             sum = sum.saturating_add(bytes);
         }
-        (self.counted, self.spent) = (sum, spent);
+        self.counted = spent.map(|spent| (sum, spent));
         Ok(sum)
     }
 
