@@ -19,7 +19,8 @@
 //!
 //! Of an answer every ninth position is remembered, of arguments every position is looked up, as `rsync` does it. That
 //! finds every common piece at less than winnowing would take, because only one of the sides is stored. Work is linear in
-//! the text, space is fixed: [`TaintSettings`]. Remembered are the newest pieces; a plugin that sends a lot pushes out
+//! the text, and the larger part of it is put off until a call brings a piece to look up, which short arguments do not.
+//! Space is fixed: [`TaintSettings`]. Remembered are the newest pieces; a plugin that sends a lot pushes out
 //! its own first. Scopes share nothing: whether a piece is known in one of them does not show in another.
 
 use std::collections::HashMap;
@@ -30,7 +31,6 @@ use std::task::{Context, Poll, ready};
 
 use foldhash::quality::RandomState;
 use pin_project_lite::pin_project;
-use smallvec::SmallVec;
 use tower_layer::Layer;
 use tower_service::Service;
 
@@ -41,10 +41,13 @@ use crate::wrap::Guarded;
 mod grams;
 mod kept;
 mod letters;
+mod own;
 mod table;
+mod told;
 
 use grams::{GRAM, Grams, STRIDE};
-use table::Table;
+use own::Own;
+use told::Told;
 
 /// The shortest piece that is certain to be found, in letters and digits: five to seven words, or one key or digest.
 /// Shorter pieces are in common by chance, as phrases and paths are.
@@ -54,20 +57,13 @@ pub const MIN_PIECE: usize = GRAM + STRIDE - 1;
 /// beyond it the one that was not used for the longest time is forgotten.
 pub const DEFAULT_MAX_SCOPES: usize = 64;
 
-/// How many fingerprints a scope keeps: those of some 150 KiB of text, which is more than a model's next step is about,
-/// in 128 KiB. Set with [`TaintSettings::max_fingerprints`]; beyond it old ones make place for new ones.
+/// How many fingerprints a scope keeps: those of some 190 KiB of prose, which is more than a model's next step is about,
+/// in 128 KiB; and as much text may wait for its fingerprints to be taken. Set with [`TaintSettings::max_fingerprints`]; beyond it old ones make place for new ones.
 pub const DEFAULT_MAX_FINGERPRINTS: usize = 16 * 1024;
 
 /// How much of a call's arguments is looked at: what calls may carry by default. What is longer is refused further down
 /// in a stack with default limits; in others the rest is not looked at. Fixed, because it bounds the work of one call.
 pub const MAX_LOOKED_AT: usize = 1024 * 1024;
-
-/// How many pieces of its own a call may bring without their being held against the plugin that repeats them. A bound on
-/// memory: it suits arguments of 16 KiB, and what plugins repeat is their beginning.
-const MAX_OWN: usize = 16 * 1024;
-
-/// So many of them need no memory of their own: those of arguments of a line or so, as most are.
-const FEW: usize = 24;
 
 /// The bounds of a [`Taint`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,13 +94,13 @@ struct Shared {
 
 #[derive(Default)]
 struct Scopes {
-    tables: HashMap<String, Scope, RandomState>,
+    known: HashMap<String, Scope, RandomState>,
     /// Counts uses, which tells who was used last.
     uses: u64,
 }
 
 struct Scope {
-    table: Arc<Mutex<Table>>,
+    told: Arc<Mutex<Told>>,
     used: u64,
 }
 
@@ -130,158 +126,85 @@ impl Taint {
 
     /// Forgets a scope, when its session is over.
     pub fn forget(&self, scope: &str) {
-        self.shared.scopes.lock().unwrap_or_else(PoisonError::into_inner).tables.remove(scope);
+        self.shared.scopes.lock().unwrap_or_else(PoisonError::into_inner).known.remove(scope);
     }
 
     /// The plugins of which these arguments carry a piece, sorted, and the pieces that the call brings.
     fn examine<'a>(
         &self,
-        table: Option<&Mutex<Table>>,
+        told: Option<&Mutex<Told>>,
         args: impl Iterator<Item = &'a String>,
     ) -> (Vec<String>, Own) {
         let mut own = Own::default();
         let mut sources = Vec::new();
         let mut budget = MAX_LOOKED_AT;
+        let Shared { grams, .. } = &*self.shared;
         for value in args {
             let value = crate::text::prefix(value, budget);
             budget -= value.len();
             own.reserve(value.len());
-            self.shared.grams.of_every_position(value, |grams| {
-                own.add(grams);
-                if let Some(table) = table {
-                    lock(table).sources_of(grams, &mut sources);
+            grams.of_every_position(value, |some| {
+                own.add(some);
+                if let Some(told) = told {
+                    lock(told).sources_of(grams, some, &mut sources);
                 }
             });
         }
-        let names = sources.iter().filter_map(|source| Some(lock(table?).name(*source).to_owned()));
-        own.grams.sort_unstable();
+        let names = sources.iter().filter_map(|source| Some(lock(told?).name(*source).to_owned()));
+        own.sort();
         (sorted(names.collect()), own)
     }
 
     /// Remembers what a plugin said, except for what the call had brought.
     fn remember<'a>(
         &self,
-        mut table: Option<Arc<Mutex<Table>>>,
+        mut told: Option<Arc<Mutex<Told>>>,
         scope: &str,
         plugin: &str,
         texts: impl Iterator<Item = &'a str>,
         own: &Own,
     ) {
-        let own = own.seen();
         for text in texts.filter(|text| text.len() >= GRAM) {
             // Not before there is something to remember: a scope whose answers are short costs nothing.
-            if table.is_none() {
-                table = self.table(scope, true);
+            if told.is_none() {
+                told = self.told(scope, true);
             }
-            let Some(table) = &table else { return };
-            self.shared.grams.of_every_stride(text, |grams| {
-                let others = own.without(grams);
-                let mut table = lock(table);
-                let source = table.source(plugin);
-                table.insert(others, source);
-            });
+            let Some(told) = &told else { return };
+            lock(told).remember(&self.shared.grams, plugin, text, own);
         }
     }
 
-    fn table(&self, scope: &str, create: bool) -> Option<Arc<Mutex<Table>>> {
+    fn told(&self, scope: &str, create: bool) -> Option<Arc<Mutex<Told>>> {
         let TaintSettings { max_scopes, max_fingerprints } = self.shared.settings;
         let mut scopes = self.shared.scopes.lock().unwrap_or_else(PoisonError::into_inner);
         scopes.uses += 1;
         let used = scopes.uses;
-        if let Some(found) = scopes.tables.get_mut(scope) {
+        if let Some(found) = scopes.known.get_mut(scope) {
             found.used = used;
-            return Some(found.table.clone());
+            return Some(found.told.clone());
         }
         if !create || max_scopes == 0 || max_fingerprints == 0 {
             return None;
         }
-        while scopes.tables.len() >= max_scopes {
-            let oldest = scopes.tables.iter().min_by_key(|(_, scope)| scope.used)?.0.clone();
-            scopes.tables.remove(&oldest);
+        while scopes.known.len() >= max_scopes {
+            let oldest = scopes.known.iter().min_by_key(|(_, scope)| scope.used)?.0.clone();
+            scopes.known.remove(&oldest);
         }
-        let table = Arc::new(Mutex::new(Table::new(max_fingerprints)));
-        scopes.tables.insert(scope.to_owned(), Scope { table: table.clone(), used });
-        Some(table)
+        let told = Arc::new(Mutex::new(Told::new(max_fingerprints)));
+        scopes.known.insert(scope.to_owned(), Scope { told: told.clone(), used });
+        Some(told)
     }
 }
 
-/// A panic elsewhere leaves a valid table.
-fn lock(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
-    table.lock().unwrap_or_else(PoisonError::into_inner)
+/// A panic elsewhere leaves something valid.
+fn lock(told: &Mutex<Told>) -> MutexGuard<'_, Told> {
+    told.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn sorted(mut names: Vec<String>) -> Vec<String> {
     names.sort_unstable();
     names.dedup();
     names
-}
-
-/// The pieces that a call brought.
-#[derive(Debug, Default)]
-struct Own {
-    grams: SmallVec<[u64; FEW]>,
-}
-
-impl Own {
-    /// For the pieces of a text of this length.
-    fn reserve(&mut self, bytes: usize) {
-        self.grams.reserve((bytes + 1).saturating_sub(GRAM).min(MAX_OWN));
-    }
-
-    fn add(&mut self, grams: &[u64]) {
-        let room = MAX_OWN.saturating_sub(self.grams.len());
-        self.grams.extend_from_slice(&grams[..grams.len().min(room)]);
-    }
-
-    /// For looking many of them up.
-    fn seen(&self) -> Seen<'_> {
-        let mut bits = [0; WORDS];
-        for &gram in &self.grams {
-            bits[Seen::word(gram)] |= Seen::bit(gram);
-        }
-        Seen { grams: &self.grams, bits }
-    }
-}
-
-/// The pieces that a call brought, sorted.
-struct Seen<'o> {
-    grams: &'o [u64],
-    /// One bit for each gram, by its lowest bits. Nearly all grams of an answer are not the call's, and this tells so
-    /// without a search.
-    bits: [u64; WORDS],
-}
-
-/// How many words have room for the bits of [`Seen`]: few enough to be made for each answer.
-const WORDS: usize = 16;
-
-impl Seen<'_> {
-    /// Those of these that are not the call's, moved to the front.
-    fn without<'g>(&self, grams: &'g mut [u64]) -> &'g [u64] {
-        if self.grams.is_empty() {
-            return grams;
-        }
-        // Nearly always there are none to leave out, and nothing to move.
-        let Some(first) = grams.iter().position(|gram| self.has(*gram)) else { return grams };
-        let mut count = first;
-        for index in first..grams.len() {
-            let gram = grams[index];
-            grams[count] = gram;
-            count += usize::from(!self.has(gram));
-        }
-        &grams[..count]
-    }
-
-    fn has(&self, gram: u64) -> bool {
-        self.bits[Self::word(gram)] & Self::bit(gram) != 0 && self.grams.binary_search(&gram).is_ok()
-    }
-
-    fn word(gram: u64) -> usize {
-        (gram >> 6) as usize % WORDS
-    }
-
-    fn bit(gram: u64) -> u64 {
-        1 << (gram & 63)
-    }
 }
 
 /// Makes [`Tainting`] services.
@@ -325,14 +248,14 @@ where
     }
 
     fn call(&mut self, mut call: Call) -> Self::Future {
-        let table = self.taint.table(&call.scope, false);
-        let (tainted_by, own) = self.taint.examine(table.as_deref(), call.args.values());
+        let told = self.taint.told(&call.scope, false);
+        let (tainted_by, own) = self.taint.examine(told.as_deref(), call.args.values());
         call.tainted_by.clone_from(&tainted_by);
         let after = After {
             taint: self.taint.clone(),
             scope: call.scope.clone(),
             plugin: call.plugin.clone(),
-            table,
+            told,
             tainted_by,
             own,
         };
@@ -354,8 +277,8 @@ struct After {
     taint: Taint,
     scope: Arc<str>,
     plugin: Arc<str>,
-    /// That of the scope, if it had one when the call came.
-    table: Option<Arc<Mutex<Table>>>,
+    /// What the scope was told before, if it was told anything when the call came.
+    told: Option<Arc<Mutex<Told>>>,
     tainted_by: Vec<String>,
     own: Own,
 }
@@ -366,7 +289,7 @@ impl After {
         if is_of_plugin(answer.outcome()) || answer.report().digest.is_some() {
             let plugin = answer.written_by().unwrap_or(&self.plugin);
             let texts = answer.texts_of_plugin();
-            self.taint.remember(self.table.take(), &self.scope, plugin, texts, &self.own);
+            self.taint.remember(self.told.take(), &self.scope, plugin, texts, &self.own);
         }
     }
 }

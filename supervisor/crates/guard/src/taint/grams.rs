@@ -26,8 +26,24 @@ struct Desk {
 }
 
 thread_local! {
-    /// Not in use, and for the thread's next text: 8 KiB that need not be cleared for each.
-    static DESK: Cell<Option<Box<Desk>>> = const { Cell::new(None) };
+    /// Not in use, and for the thread's next texts: 8 KiB each that need not be cleared for each text. There are two of them at
+    /// the most, because what is looked up may have to wait for what is taken in.
+    static DESKS: Cell<Vec<Box<Desk>>> = const { Cell::new(Vec::new()) };
+}
+
+impl Desk {
+    fn take() -> Box<Self> {
+        let mut desks = DESKS.take();
+        let desk = desks.pop();
+        DESKS.set(desks);
+        desk.unwrap_or_else(|| Box::new(Self { kept: Kept::new(), batch: [0; BATCH] }))
+    }
+
+    fn lay_aside(self: Box<Self>) {
+        let mut desks = DESKS.take();
+        desks.push(self);
+        DESKS.set(desks);
+    }
 }
 
 /// Hashes pieces with a seed of its own, so that nobody can make up two that collide.
@@ -55,7 +71,7 @@ impl Grams {
         if text.len() < GRAM {
             return;
         }
-        let mut desk = DESK.take().unwrap_or_else(|| Box::new(Desk { kept: Kept::new(), batch: [0; BATCH] }));
+        let mut desk = Desk::take();
         let Desk { kept, batch } = &mut *desk;
         kept.clear();
         let mut rest = text;
@@ -64,7 +80,7 @@ impl Grams {
             self.of(kept.bytes(), stride, batch, &mut found);
             kept.forget_before(stride);
         }
-        DESK.set(Some(desk));
+        desk.lay_aside();
     }
 
     /// One for each piece that is there in full.
