@@ -2,6 +2,12 @@
 # Every test: unit and property tests, doc tests, and the tests of real processes.
 set -eu
 cd "$(dirname "$0")/.."
+# What a build from nothing writes, and what the tests put beside it; without room it ends in the middle, on some file.
+needed=12
+room=$(($(df -Pk . | awk 'NR == 2 { print $4 }') / 1024 / 1024))
+if [ ! -x target/debug/talon ] && [ "$room" -lt "$needed" ]; then
+  echo "test.sh: the disk of $(pwd) has $room GiB left, and building and running everything takes up to $needed: it may not get to the end" >&2
+fi
 scripts/progress.sh "Building everything" cargo build --workspace --bins --tests --locked
 scripts/stage-plugins.sh debug
 cargo test --workspace --doc --locked --quiet
