@@ -19,8 +19,8 @@
 //!
 //! Of an answer every ninth position is remembered, of arguments every position is looked up, as `rsync` does it. That
 //! finds every common piece at less than winnowing would take, because only one of the sides is stored. Work is linear in
-//! the text, and the larger part of it is put off until a call brings a piece to look up, which short arguments do not.
-//! Space is fixed: [`TaintSettings`]. Remembered are the newest pieces; a plugin that sends a lot pushes out
+//! the text, and most of it is put off until a call brings a piece to look up, which short arguments do not. Space is
+//! bounded: [`TaintSettings`]. Remembered are the newest pieces; a plugin that sends a lot pushes out
 //! its own first. Scopes share nothing: whether a piece is known in one of them does not show in another.
 
 use std::collections::HashMap;
@@ -57,8 +57,9 @@ pub const MIN_PIECE: usize = GRAM + STRIDE - 1;
 /// beyond it the one that was not used for the longest time is forgotten.
 pub const DEFAULT_MAX_SCOPES: usize = 64;
 
-/// How many fingerprints a scope keeps: those of some 190 KiB of prose, which is more than a model's next step is about,
-/// in 128 KiB; and as much text may wait for its fingerprints to be taken. Set with [`TaintSettings::max_fingerprints`]; beyond it old ones make place for new ones.
+/// How many fingerprints a scope keeps: those of some 190 KiB of prose, which is more than a model's next step is about. They take
+/// 128 KiB, and what waits for its fingerprints to be taken up to 300 KiB, half of it spare. Set with
+/// [`TaintSettings::max_fingerprints`]; beyond it old ones make place for new ones.
 pub const DEFAULT_MAX_FINGERPRINTS: usize = 16 * 1024;
 
 /// How much of a call's arguments is looked at: what calls may carry by default. What is longer is refused further down
@@ -164,13 +165,19 @@ impl Taint {
         texts: impl Iterator<Item = &'a str>,
         own: &Own,
     ) {
-        for text in texts.filter(|text| text.len() >= GRAM) {
+        let Shared { grams, .. } = &*self.shared;
+        for text in texts.filter(|text| grams::may_hold_a_piece(text)) {
             // Not before there is something to remember: a scope whose answers are short costs nothing.
             if told.is_none() {
                 told = self.told(scope, true);
             }
             let Some(told) = &told else { return };
-            lock(told).remember(&self.shared.grams, plugin, text, own);
+            let at_once = lock(told).put_off(grams, plugin, text, own);
+            if let Some(source) = at_once {
+                // Of a long text, some at a time, so that other calls of the scope get at it in between.
+                let own = own.seen();
+                grams.of_every_stride(text, |some| lock(told).insert(own.without(some), source));
+            }
         }
     }
 

@@ -101,6 +101,13 @@ pub(crate) fn call() -> Call {
     call
 }
 
+/// The same with an argument that is too short to carry a piece of an answer, as paths and numbers are.
+pub(crate) fn short_call() -> Call {
+    let mut call = call();
+    call.args.insert("say".to_owned(), "the ferry?".to_owned());
+    call
+}
+
 /// A schema with a choice of so many bytes, of which the argument of [`call`] is the first.
 fn schema(bytes: usize) -> String {
     let mut schema = r#"{"type": "string", "enum": ["what time does the ferry leave on Sundays?""#.to_owned();
@@ -245,6 +252,14 @@ pub(crate) fn wholes(bytes: usize) -> Vec<Case> {
         whole("prose in a nonce envelope", Shape { envelope: EnvelopeMode::Nonce, ..plain(prose) }),
         whole("prose in a quoted envelope", Shape { envelope: EnvelopeMode::Quoted, ..plain(prose) }),
         whole("prose with a quarantine", Shape { quarantine: watched, ..plain(prose) }),
+        // Nobody asks what the answers before it said.
+        Case::of("whole", "prose to a short argument", CALL, {
+            let (mut service, call) = (self::whole(plain(prose)), short_call());
+            move || {
+                let answer = run(&mut service, call.clone());
+                black_box(answer.report().digest.as_ref().map(Digest::bytes));
+            }
+        }),
         // What a host pays that has no use for digests.
         Case::service("whole", "prose without a digest", CALL, self::whole(plain(prose))),
         // As many tasks share it: boxed, and the future too.

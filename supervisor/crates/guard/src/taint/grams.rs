@@ -16,7 +16,7 @@ pub(super) const GRAM: usize = 24;
 pub(super) const STRIDE: usize = 9;
 
 /// So many fingerprints are handed over at a time at the most: all of what is kept at a time where they are remembered, and
-/// half a microsecond's work for whoever takes them.
+/// a few microseconds' work for whoever takes them.
 const BATCH: usize = 512;
 
 /// What fingerprints are taken with.
@@ -46,6 +46,23 @@ impl Desk {
     }
 }
 
+/// Whether a text is long enough to hold a piece; no character's lower case takes more than one and a half times its bytes.
+pub(super) fn may_hold_a_piece(text: &str) -> bool {
+    text.len() * 3 >= GRAM * 2
+}
+
+/// Adds what of a text is compared: its letters and digits, in lower case.
+pub(super) fn letters_of(text: &str, to: &mut Vec<u8>) {
+    let mut desk = Desk::take();
+    let mut rest = text;
+    while !rest.is_empty() {
+        desk.kept.clear();
+        rest = desk.kept.fill(rest);
+        to.extend_from_slice(desk.kept.bytes());
+    }
+    desk.lay_aside();
+}
+
 /// Hashes pieces with a seed of its own, so that nobody can make up two that collide.
 pub(super) struct Grams {
     state: RandomState,
@@ -67,8 +84,15 @@ impl Grams {
         self.each(text, STRIDE, found);
     }
 
+    /// For what is remembered, of [letters](letters_of) that were there before.
+    pub(super) fn of_letters(&self, letters: &[u8], mut found: impl FnMut(&mut [u64])) {
+        let mut desk = Desk::take();
+        self.of(letters, STRIDE, &mut desk.batch, &mut found);
+        desk.lay_aside();
+    }
+
     fn each(&self, text: &str, stride: usize, mut found: impl FnMut(&mut [u64])) {
-        if text.len() < GRAM {
+        if !may_hold_a_piece(text) {
             return;
         }
         let mut desk = Desk::take();
@@ -131,6 +155,13 @@ mod tests {
         for text in ["0".repeat(100), "no ".repeat(100)] {
             grams.of_every_position(&text, |found| panic!("{text}: {found:?}"));
         }
+    }
+
+    #[test]
+    fn a_text_that_is_longer_in_lower_case_has_its_piece() {
+        let (grams, mut found) = (Grams::new(), 0);
+        grams.of_every_position(&"aß\u{130}".repeat(4), |some| found += some.len());
+        assert_eq!(found, 1);
     }
 
     proptest! {

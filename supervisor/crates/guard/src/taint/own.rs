@@ -12,7 +12,7 @@ pub(super) const MAX_OWN: usize = 16 * 1024;
 const FEW: usize = 24;
 
 /// The pieces that a call brought.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Own {
     pub(super) grams: SmallVec<[u64; FEW]>,
 }
@@ -28,9 +28,9 @@ impl Own {
         self.grams.extend_from_slice(&grams[..grams.len().min(room)]);
     }
 
-    /// Whether a copy of them takes no memory of its own.
-    pub(super) fn is_few(&self) -> bool {
-        self.grams.len() <= FEW
+    /// What they take.
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&*self.grams)
     }
 
     /// Makes them ready for looking many of them up.

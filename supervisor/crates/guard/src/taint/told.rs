@@ -1,39 +1,43 @@
-//! What went out to one scope: fingerprints, and the texts of which nobody has asked for any yet.
+//! What went out to one scope: fingerprints, and texts of which nobody has asked for any yet.
 //!
 //! To take the fingerprints of a large answer is the dearest thing that is done to it, and is of use only once a call brings
-//! a piece that could be of it. Many never do: a path, a number or a switch is too short. So texts wait, and the first call
-//! that asks has the fingerprints of all of them taken. What was pushed out while it waited costs no more than a copy.
+//! a piece that could be of it. Many never do: a path, a number or a switch is too short. So of a text the letters and digits
+//! wait, and the first call that asks has the fingerprints of all that waits taken. What was pushed out before costs no more
+//! than a copy.
 
 use std::collections::VecDeque;
 
-use super::grams::{Grams, STRIDE};
+use super::grams::{self, Grams, STRIDE};
 use super::own::Own;
 use super::table::{Source, Table};
-
-/// How many bytes of text may wait for each fingerprint that the table has room for: those of the [`STRIDE`] letters and
-/// digits that one stands for, as prose has them (three in four characters). So what is pushed out of here by newer texts
-/// would hardly be in the table any more, had its fingerprints been taken at once.
-const BYTES_A_FINGERPRINT: usize = STRIDE * 4 / 3;
 
 /// So many texts wait at the most, because each takes some memory beside its own; then the fingerprints of all of them are
 /// taken, which for short texts is soon done.
 const MAX_WAITING: usize = 64;
+
+/// Memory of so many bytes, enough for most answers, is kept for the next text; more is given back.
+const SPARE: usize = 4096;
+
+/// A text waits if what the call had brought takes no more than one of so many bytes beside it.
+const OWN_SHARE: usize = 4;
 
 /// What is remembered of a scope.
 pub(super) struct Told {
     table: Table,
     /// The oldest first.
     waiting: VecDeque<Text>,
-    /// How long they are together.
+    /// What they take together.
     bytes: usize,
+    /// As many letters and digits as the table has fingerprints of. So what newer texts push out of here would hardly be in
+    /// the table any more, had its fingerprints been taken at once.
     max_bytes: usize,
-    /// Memory of the text that waited last, for the next.
-    spare: String,
+    spare: Vec<u8>,
 }
 
 /// One that waits.
+#[derive(PartialEq)]
 struct Text {
-    text: String,
+    letters: Vec<u8>,
     source: Source,
     own: Own,
 }
@@ -44,39 +48,61 @@ impl Told {
             table: Table::new(fingerprints),
             waiting: VecDeque::new(),
             bytes: 0,
-            spare: String::new(),
-            max_bytes: fingerprints.saturating_mul(BYTES_A_FINGERPRINT),
+            max_bytes: fingerprints.saturating_mul(STRIDE),
+            spare: Vec::new(),
         }
     }
 
-    /// Remembers what a plugin said, except for what the call had brought.
-    pub(super) fn remember(&mut self, grams: &Grams, plugin: &str, text: &str, own: &Own) {
+    /// Remembers what a plugin said, except for what the call had brought. If it is too much to wait, the caller has to take
+    /// its fingerprints, and [insert](Self::insert) them for the plugin that it is told.
+    #[must_use]
+    pub(super) fn put_off(&mut self, grams: &Grams, plugin: &str, text: &str, own: &Own) -> Option<Source> {
         let source = self.table.source(plugin);
-        if text.len() > self.max_bytes || !own.is_few() {
+        if text.len() > self.max_bytes || own.bytes() > text.len() / OWN_SHARE {
+            // In the order in which they were said.
             self.take_in_all(grams);
-            take_in(&mut self.table, grams, text, source, own);
-            return;
+            return Some(source);
         }
-        self.make_room(grams, source, text.len());
-        let mut copy = std::mem::take(&mut self.spare);
-        // Memory for a much longer text is given back.
-        if copy.capacity() / 2 > text.len() {
-            copy = String::new();
+        let letters = self.letters(text);
+        let text = Text { letters, source, own: own.clone() };
+        // What is said again takes no more room, as in the table.
+        if let Some(known) = self.waiting.iter().position(|waiting| *waiting == text) {
+            self.waiting.remove(known);
+            self.bytes -= text.bytes();
         }
-        copy.clear();
-        copy.push_str(text);
-        self.bytes += copy.len();
-        self.waiting.push_back(Text { text: copy, source, own: own.clone() });
+        self.make_room(grams, source, text.bytes());
+        self.bytes += text.bytes();
+        self.waiting.push_back(text);
+        None
+    }
+
+    /// Remembers fingerprints of what a plugin said.
+    pub(super) fn insert(&mut self, fingerprints: &[u64], source: Source) {
+        self.table.insert(fingerprints, source);
     }
 
     /// Adds to `found` who said these, each once.
-    pub(super) fn sources_of(&mut self, grams: &Grams, looked_up: &[u64], found: &mut Vec<Source>) {
+    pub(super) fn sources_of(&mut self, grams: &Grams, fingerprints: &[u64], found: &mut Vec<Source>) {
         self.take_in_all(grams);
-        self.table.sources_of(looked_up, found);
+        self.table.sources_of(fingerprints, found);
     }
 
     pub(super) fn name(&self, source: Source) -> &str {
         self.table.name(source)
+    }
+
+    fn letters(&mut self, text: &str) -> Vec<u8> {
+        let mut letters = std::mem::take(&mut self.spare);
+        letters.clear();
+        if letters.capacity() < text.len() {
+            letters = Vec::with_capacity(text.len());
+        }
+        grams::letters_of(text, &mut letters);
+        // Mostly spaces, or shorter than the one before.
+        if letters.capacity() / 2 > letters.len() {
+            letters.shrink_to_fit();
+        }
+        letters
     }
 
     /// Makes room for so many more bytes of a plugin. One that has half of what waits pushes out its own, as it does in the
@@ -87,31 +113,37 @@ impl Told {
         }
         while self.bytes + bytes > self.max_bytes {
             let own = self.waiting.iter().filter(|text| text.source == source);
-            let has_its_share = own.map(|text| text.text.len()).sum::<usize>() >= self.bytes.div_ceil(2);
+            let has_its_share = own.map(Text::bytes).sum::<usize>() >= self.bytes.div_ceil(2);
             let oldest_own = self.waiting.iter().position(|text| text.source == source);
             let place = oldest_own.filter(|_| has_its_share).unwrap_or(0);
             let Some(oldest) = self.waiting.remove(place) else { return };
-            self.bytes -= oldest.text.len();
+            self.bytes -= oldest.bytes();
             if !has_its_share {
-                take_in(&mut self.table, grams, &oldest.text, oldest.source, &oldest.own);
+                oldest.take_in(&mut self.table, grams);
             }
-            self.spare = oldest.text;
         }
     }
 
     fn take_in_all(&mut self, grams: &Grams) {
-        for Text { text, source, own } in self.waiting.drain(..) {
-            take_in(&mut self.table, grams, &text, source, &own);
-            self.spare = text;
+        for text in self.waiting.drain(..) {
+            text.take_in(&mut self.table, grams);
+            if text.letters.capacity() <= SPARE {
+                self.spare = text.letters;
+            }
         }
         self.bytes = 0;
     }
 }
 
-/// Takes a text's fingerprints.
-fn take_in(table: &mut Table, grams: &Grams, text: &str, source: Source, own: &Own) {
-    let own = own.seen();
-    grams.of_every_stride(text, |grams| table.insert(own.without(grams), source));
+impl Text {
+    fn bytes(&self) -> usize {
+        self.letters.len() + self.own.bytes()
+    }
+
+    fn take_in(&self, table: &mut Table, grams: &Grams) {
+        let own = self.own.seen();
+        grams.of_letters(&self.letters, |some| table.insert(own.without(some), self.source));
+    }
 }
 
 #[cfg(test)]
