@@ -235,13 +235,14 @@ const ANSWER: &str = "bare answer";
 pub(crate) fn wholes(bytes: usize) -> Vec<Case> {
     let plain = |text: fn(usize) -> String| Shape::plain(text(bytes));
     // With the digest, which the supervisor tells with every answer.
-    let whole = |name, shape| {
-        let (mut service, call) = (whole(shape), call());
+    let called = |name, shape, call: Call| {
+        let mut service = whole(shape);
         Case::of("whole", name, CALL, move || {
             let answer = run(&mut service, call.clone());
             black_box(answer.report().digest.as_ref().map(Digest::bytes));
         })
     };
+    let whole = |name, shape| called(name, shape, call());
     let stack = Stack::new(self::whole(plain(prose)));
     let watched = QuarantineSettings { threshold: NonZeroU32::new(u32::MAX), ..Default::default() };
     vec![
@@ -253,13 +254,7 @@ pub(crate) fn wholes(bytes: usize) -> Vec<Case> {
         whole("prose in a quoted envelope", Shape { envelope: EnvelopeMode::Quoted, ..plain(prose) }),
         whole("prose with a quarantine", Shape { quarantine: watched, ..plain(prose) }),
         // Nobody asks what the answers before it said.
-        Case::of("whole", "prose to a short argument", CALL, {
-            let (mut service, call) = (self::whole(plain(prose)), short_call());
-            move || {
-                let answer = run(&mut service, call.clone());
-                black_box(answer.report().digest.as_ref().map(Digest::bytes));
-            }
-        }),
+        called("prose to a short argument", plain(prose), short_call()),
         // What a host pays that has no use for digests.
         Case::service("whole", "prose without a digest", CALL, self::whole(plain(prose))),
         // As many tasks share it: boxed, and the future too.
