@@ -56,6 +56,21 @@ impl Unit {
         }
     }
 
+    /// A difference below this is no news of any figure: so little is the clock's own step, what one page of memory makes, or how
+    /// far a difference of two times is from nothing.
+    #[must_use]
+    pub fn smallest_news(self) -> f64 {
+        match self {
+            Self::Microseconds => 0.05,
+            Self::Milliseconds => 0.01,
+            Self::PerSecond => 1.0,
+            Self::GigabytesPerSecond => 0.001,
+            Self::Mebibytes => 0.1,
+            Self::PercentOfACore => 0.1,
+            Self::Count => 0.5,
+        }
+    }
+
     /// Whether a larger number is the better one.
     #[must_use]
     pub fn more_is_better(self) -> bool {

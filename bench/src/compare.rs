@@ -24,10 +24,19 @@ pub struct Change {
     pub before: Spread,
     /// As it is.
     pub after: Spread,
-    /// By what part of the old value it got worse; negative if it got better.
+    /// By what part of the old value it got worse; negative if it got better, infinite if there was nothing of it before.
     pub worse_by: f64,
-    /// Whether that is more than the spreads of both and [`SMALLEST_NEWS`] together explain.
+    /// Whether that is more than the spreads of both together explain, more than [`SMALLEST_NEWS`], and of a figure itself more
+    /// than its unit's [smallest news](crate::book::Unit::smallest_news).
     pub told: bool,
+}
+
+/// What was measured before and is not any more, which says as little of itself as a figure that stayed the same. Empty where
+/// everything is still measured.
+#[must_use]
+pub fn missing<'d>(before: &'d Document, after: &Document) -> Vec<&'d Key> {
+    let old = before.figures.iter().map(|figure| &figure.key);
+    old.filter(|key| !after.figures.iter().any(|figure| figure.key == **key)).collect()
 }
 
 /// Two runs, figure by figure, the worst first.
@@ -45,21 +54,19 @@ pub fn compare(before: &Document, after: &Document) -> Vec<Change> {
             return None;
         }
         let old = before.figures.iter().find(|old| old.key == figure.key && old.unit == figure.unit)?;
-        let ((old, old_against), (new, against)) = (held(before, old)?, held(after, figure)?);
-        if old_against != against || old.median == 0.0 {
-            return None;
+        let ((mut was, was_against), (mut is, mut against)) = (held(before, old)?, held(after, figure)?);
+        if was_against != against {
+            // A yardstick that took nothing in one of the runs.
+            (was, is, against) = (old.samples.spread()?, figure.samples.spread()?, None);
         }
-        let grown = (new.median - old.median) / old.median.abs();
-        let worse_by = if figure.unit.more_is_better() { -grown } else { grown };
-        let explained = SMALLEST_NEWS.max(old.relative() + new.relative());
-        Some(Change {
-            key: figure.key.clone(),
-            against,
-            before: old,
-            after: new,
-            worse_by,
-            told: worse_by > explained,
-        })
+        let grown = is.median - was.median;
+        let worse = if figure.unit.more_is_better() { -grown } else { grown };
+        let news = against.is_some() || worse >= figure.unit.smallest_news();
+        // Of what was nothing there is no part: what is no news is no change, and the rest infinitely more.
+        let nothing = was.median == 0.0 && (!news || worse == 0.0);
+        let worse_by = if nothing { 0.0 } else { worse / was.median.abs() };
+        let told = news && worse_by > SMALLEST_NEWS.max(was.relative() + is.relative());
+        Some(Change { key: figure.key.clone(), against, before: was, after: is, worse_by, told })
     };
     let mut changes: Vec<Change> = after.figures.iter().filter_map(change).collect();
     changes.sort_by(|one, other| other.worse_by.total_cmp(&one.worse_by));
@@ -78,6 +85,18 @@ pub fn show(changes: &[Change], before: &Document, after: &Document) -> String {
     if before.origin.machine != after.origin.machine {
         let _ = writeln!(out, "On two machines: what has no yardstick tells nothing.");
     }
+    for Document { origin, .. } in [before, after] {
+        if let Some(suites) = origin.noisy() {
+            let _ = writeln!(out, "The machine was too noisy for {} during {suites}.", origin.commit);
+        }
+    }
+    let gone = missing(before, after);
+    if !gone.is_empty() {
+        let _ = writeln!(out, "No longer measured ({}):", gone.len());
+        for Key { case, contender, metric } in gone {
+            let _ = writeln!(out, "- {case}: {contender}, {metric}");
+        }
+    }
     let worse: Vec<&Change> = changes.iter().filter(|change| change.told).collect();
     if worse.is_empty() {
         let _ = writeln!(out, "Of {} figures none got worse by more than its spread.", changes.len());
@@ -93,7 +112,11 @@ pub fn show(changes: &[Change], before: &Document, after: &Document) -> String {
             change.against.clone().map_or_else(|| "itself".to_owned(), |against| format!("over {against}")),
             format!("{}{unit}", number(change.before.median)),
             format!("{}{unit}", number(change.after.median)),
-            format!("{:.0} %", change.worse_by * 100.0),
+            if change.worse_by.is_finite() {
+                format!("{:.0} %", change.worse_by * 100.0)
+            } else {
+                "from nothing".to_owned()
+            },
         ]
     });
     write_table(&mut out, &["what", "measured", "before", "after", "worse by"], rows);
@@ -102,6 +125,8 @@ pub fn show(changes: &[Change], before: &Document, after: &Document) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::book::{Book, Unit};
     use crate::machine::Origin;
@@ -120,7 +145,7 @@ mod tests {
             machine: "m".into(),
             quick: true,
             seconds: 1,
-            noise: 0.0,
+            noise: BTreeMap::new(),
         };
         Document::new(book, origin)
     }
@@ -142,6 +167,41 @@ mod tests {
             changes.iter().filter(|change| change.told).map(|change| change.key.contender.as_str()).collect();
         assert_eq!(told, ["in process", "Talon"]);
         assert!(show(&changes, &before, &after).contains("over bare tonic"));
+    }
+
+    /// A run of one figure, whose yardstick took so much.
+    fn idle(unit: Unit, ours: f64, bare: f64) -> Document {
+        let mut book = Book::default();
+        let mut page = book.page("many/500", Some("bare spawner"));
+        page.add("Talon", "idle CPU", unit, ours);
+        page.add("bare spawner", "idle CPU", unit, bare);
+        Document::new(book, run([1.0; 3], [1.0; 3], [1.0; 3]).origin)
+    }
+
+    #[test]
+    fn what_was_nothing_is_told_once_it_is_something() {
+        let told = |before: f64, after: f64, bare: f64| {
+            let [before, after] =
+                [(before, 0.0), (after, bare)].map(|(ours, bare)| idle(Unit::PercentOfACore, ours, bare));
+            let changes = compare(&before, &after);
+            (changes.iter().any(|change| change.told), show(&changes, &before, &after))
+        };
+        assert!(!told(0.0, 0.0, 0.0).0);
+        assert!(!told(0.0, 0.01, 0.0).0, "less than anybody would call something");
+        for bare in [0.0, 0.5] {
+            let (told, shown) = told(0.0, 0.8, bare);
+            assert!(told && shown.contains("from nothing"), "{shown}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_measured_any_more_is_named() {
+        let before = run([10.0; 3], [10.0; 3], [100.0; 3]);
+        let mut after = before.clone();
+        after.figures.retain(|figure| figure.key.contender != "bare tonic");
+        let shown = show(&compare(&before, &after), &before, &after);
+        assert!(shown.contains("No longer measured (1)") && shown.contains("bare tonic, p50"), "{shown}");
+        assert!(missing(&after, &before).is_empty());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::machine::Origin;
 use crate::samples::Spread;
 
 /// The shape that this program writes and reads.
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 
 /// One run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,8 +40,8 @@ pub struct Reached {
     /// What it came to.
     #[serde(flatten)]
     pub spread: Spread,
-    /// Whether the median keeps the bound.
-    pub met: bool,
+    /// Whether the median keeps the bound, if there is one.
+    pub met: Option<bool>,
 }
 
 impl Document {

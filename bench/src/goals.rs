@@ -1,4 +1,4 @@
-//! Where the ratios have to get to. Each is a promise of `SPECIFICATION.md`; its number there is its place here.
+//! Where the ratios have to get to, and what has to be read beside them.
 
 use crate::book::Book;
 use crate::samples::Samples;
@@ -25,6 +25,8 @@ pub enum Bound {
     AtLeast(f64),
     /// Not more than this.
     AtMost(f64),
+    /// None: without it the row before would say less than the truth.
+    Nowhere,
 }
 
 /// One row of the table of goals.
@@ -43,23 +45,25 @@ pub struct Goal {
 }
 
 impl Bound {
-    /// Whether a value keeps it.
+    /// Whether a value keeps it, if there is one.
     #[must_use]
-    pub fn holds(self, value: f64) -> bool {
+    pub fn holds(self, value: f64) -> Option<bool> {
         match self {
-            Self::AtLeast(bound) => value >= bound,
-            Self::AtMost(bound) => value <= bound,
+            Self::AtLeast(bound) => Some(value >= bound),
+            Self::AtMost(bound) => Some(value <= bound),
+            Self::Nowhere => None,
         }
     }
 }
 
 impl Goal {
-    /// Its bound, for people: `≥ 1.20×`.
+    /// Its bound, for people: `≥ 1.20×`; nothing if there is none.
     #[must_use]
     pub fn wanted(&self) -> String {
         let (sign, bound) = match self.bound {
             Bound::AtLeast(bound) => ("≥", bound),
             Bound::AtMost(bound) => ("≤", bound),
+            Bound::Nowhere => return String::new(),
         };
         format!("{sign} {bound:.2}{}", crate::document::suffix(self.unit))
     }
@@ -231,10 +235,27 @@ pub const GOALS: &[Goal] = &[
         unit: "",
     },
     Goal {
+        id: "many-memory-monitored",
+        what: "that memory and that of the monitors beside the jails",
+        formula: Formula::Over(
+            Of("many/500", "Talon", "with monitors"),
+            Of("many/500", "bare spawner", "with monitors"),
+        ),
+        bound: Bound::Nowhere,
+        unit: "",
+    },
+    Goal {
         id: "many-idle",
-        what: "500 jailed plugins: the supervisor's CPU while nothing happens",
+        what: "500 jailed plugins: the supervisor's CPU while nobody calls, over a health check of each",
         formula: Formula::Itself(Of("many/500", "Talon", "idle CPU")),
         bound: Bound::AtMost(0.5),
+        unit: "% of a core",
+    },
+    Goal {
+        id: "many-idle-monitored",
+        what: "that CPU and that of the monitors, where no cgroup limits memory",
+        formula: Formula::Itself(Of("many/500", "Talon", "idle CPU with monitors")),
+        bound: Bound::Nowhere,
         unit: "% of a core",
     },
     Goal {
@@ -267,6 +288,6 @@ mod tests {
         }
         let jail = GOALS.iter().find(|goal| goal.id == "jail").expect("it is there");
         assert_eq!(jail.formula.of(&book).expect("measured").0, [0.5]);
-        assert!(jail.bound.holds(0.5) && !jail.bound.holds(1.1));
+        assert_eq!([0.5, 1.1].map(|value| jail.bound.holds(value)), [Some(true), Some(false)]);
     }
 }

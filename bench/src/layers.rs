@@ -17,6 +17,9 @@ mod fixture;
 /// What the whole of it is called in the table.
 pub const WHOLE: &str = "whole stack";
 
+/// The same boxed, recorded and in a span of the log, as a supervisor has it.
+const RECORDED: &str = "whole, recorded";
+
 /// For so long a row runs before the next has its turn: a thousand times what looking at the clock takes, and little
 /// enough that a pause of the machine falls on few.
 const STRETCH: Duration = Duration::from_micros(100);
@@ -56,6 +59,16 @@ pub fn sheets() -> Vec<Sheet> {
         Sheet::new("guard/with hits, 1 KiB", "hits", kib, false),
         Sheet::new("guard/prose, 64 KiB", "prose", 64 * kib, true),
     ]
+}
+
+/// The whole of it once more, for a process that records and logs.
+#[must_use]
+pub fn recorded() -> Vec<Sheet> {
+    let mut sheet = Sheet::new("guard/prose, 1 KiB", "prose through a Stack", fixture::KIB, false);
+    for row in &mut sheet.rows {
+        row.shown = row.shown.map(|_| RECORDED);
+    }
+    vec![sheet]
 }
 
 impl Sheet {
@@ -157,11 +170,20 @@ mod tests {
 
     #[tokio::test]
     async fn every_row_but_a_call_alone_stands_over_another() {
-        for sheet in sheets() {
+        for sheet in sheets().into_iter().chain(recorded()) {
             let alone: Vec<&str> =
                 sheet.rows.iter().filter(|row| row.over.is_none()).map(|row| row.run.name).collect();
             assert_eq!(alone, ["a call"], "{}", sheet.case);
         }
+    }
+
+    #[tokio::test]
+    async fn what_is_recorded_is_the_whole_and_nothing_else() {
+        let told = recorded().remove(0).counted(|run| {
+            run();
+            (0, 0)
+        });
+        assert!(told.len() == 2 && told.iter().all(|told| told.contender == RECORDED), "{told:?}");
     }
 
     #[tokio::test]

@@ -1,5 +1,6 @@
 //! On what it was measured, and whether that was quiet.
 
+use std::collections::BTreeMap;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -24,17 +25,31 @@ pub struct Origin {
     pub quick: bool,
     /// How long the run took, in seconds.
     pub seconds: u64,
-    /// How far the times of the same work lay apart, as a part of their median, over the whole run.
-    pub noise: f64,
+    /// How far the times of the same work lay apart, as a part of their median, by suite: a bad stretch that spoils one of them
+    /// is lost among the looks of a whole run.
+    pub noise: BTreeMap<String, f64>,
 }
 
 /// Times the same piece of work again and again while a run goes on.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Probe {
-    times: Samples,
+    /// What goes on, and what the work took meanwhile.
+    times: BTreeMap<String, Samples>,
+    now: String,
 }
 
 impl Probe {
+    /// For what begins with this suite.
+    #[must_use]
+    pub fn new(suite: &str) -> Self {
+        Self { times: BTreeMap::new(), now: suite.to_owned() }
+    }
+
+    /// Another suite begins.
+    pub fn turn_to(&mut self, suite: &str) {
+        suite.clone_into(&mut self.now);
+    }
+
     /// Does the work once: a millisecond or so of arithmetic that fits into a core's own cache.
     pub fn look(&mut self) {
         let begin = Instant::now();
@@ -43,17 +58,27 @@ impl Probe {
             value = std::hint::black_box(value.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(number));
         }
         std::hint::black_box(value);
-        self.times.0.push(begin.elapsed().as_secs_f64());
+        self.times.entry(self.now.clone()).or_default().0.push(begin.elapsed().as_secs_f64());
     }
 
-    /// How far the times lie apart.
+    /// How far the times lie apart, by suite.
     #[must_use]
-    pub fn noise(&self) -> f64 {
-        self.times.spread().map_or(0.0, |spread| spread.relative())
+    pub fn noise(&self) -> BTreeMap<String, f64> {
+        let relative = |times: &Samples| times.spread().map_or(0.0, |spread| spread.relative());
+        self.times.iter().map(|(suite, times)| (suite.clone(), relative(times))).collect()
     }
 }
 
 impl Origin {
+    /// The suites in which the machine was too noisy, for people: `many (14 %)`; nothing if it was quiet in all.
+    #[must_use]
+    pub fn noisy(&self) -> Option<String> {
+        let noisy = self.noise.iter().filter(|(_, noise)| **noise > NOISY);
+        let told: Vec<String> =
+            noisy.map(|(suite, noise)| format!("{suite} ({:.0} %)", noise * 100.0)).collect();
+        (!told.is_empty()).then(|| told.join(", "))
+    }
+
     /// Of this machine and tree, now.
     #[must_use]
     pub fn of_here(quick: bool, took: Duration, probe: &Probe) -> Self {

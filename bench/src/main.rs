@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::{Args, Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use talon_bench::book::Book;
@@ -71,7 +71,7 @@ fn main() -> ExitCode {
 
 impl Run {
     fn run(self) -> Result<ExitCode> {
-        let (mut book, mut probe, begin) = (Book::default(), Probe::default(), Instant::now());
+        let (mut book, mut probe, begin) = (Book::default(), Probe::new(SUITES[0]), Instant::now());
         let progress =
             ProgressBar::new_spinner().with_style(ProgressStyle::with_template("{elapsed:>5} {msg}")?);
         progress.enable_steady_tick(Duration::from_secs(1));
@@ -81,6 +81,7 @@ impl Run {
                 .filter(|suite| self.only.is_empty() || self.only.iter().any(|only| only == *suite))
             {
                 let plan = Plan { quick: self.quick };
+                probe.turn_to(suite);
                 let mut bench =
                     Bench { plan, book: &mut book, probe: &mut probe, progress: progress.clone() };
                 Box::pin(suites::run(suite, &mut bench)).await.with_context(|| format!("suite {suite}"))?;
@@ -109,6 +110,10 @@ fn runtime() -> Result<tokio::runtime::Runtime> {
 
 fn compared(before: &Path, after: &Path) -> Result<ExitCode> {
     let (before, after) = (Document::read(before)?, Document::read(after)?);
+    ensure!(
+        before.origin.quick == after.origin.quick,
+        "one of them is a short run and the other a full one, which have other cases: compare two of a kind"
+    );
     let changes = compare::compare(&before, &after);
     print!("{}", compare::show(&changes, &before, &after));
     Ok(ExitCode::from(u8::from(changes.iter().any(|change| change.told))))

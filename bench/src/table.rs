@@ -12,6 +12,10 @@ use crate::samples::Spread;
 /// What stands beside a goal that a run did not measure: a hole in the table would be read as if there were no such goal.
 pub const NOT_MEASURED: &str = "not measured";
 
+/// From here on the middle half of a figure's rounds is so wide, as a part of the median, that the table says so: one that varies by
+/// more than a quarter tells its order of size and no more.
+pub const UNSTEADY: f64 = 0.25;
+
 /// The table of goals alone, with what has to be said of the run.
 #[must_use]
 pub fn goals(document: &Document) -> String {
@@ -24,12 +28,11 @@ pub fn goals(document: &Document) -> String {
         "{} run of {minutes:.1} minutes; medians of rounds in which all take turns, and between which values the middle half lies.",
         if origin.quick { "A short" } else { "A full" },
     );
-    if origin.noise > NOISY {
+    if let Some(suites) = origin.noisy() {
         let _ = writeln!(
             out,
-            "\n**The machine was too noisy:** the same work took times of which the middle half lay {:.0} % of the median apart \
-             ({:.0} % is the most that figures are trusted at). Stop what else runs, and measure again.",
-            origin.noise * 100.0,
+            "\n**The machine was too noisy during {suites}:** the same work took times of which the middle half lay that part of \
+             the median apart ({:.0} % is the most that figures are trusted at). Stop what else runs, and measure again.",
             NOISY * 100.0
         );
     }
@@ -39,7 +42,7 @@ pub fn goals(document: &Document) -> String {
     out.push('\n');
     let rows = GOALS.iter().map(|goal| {
         let (reached, met) = match document.goals.iter().find(|of| of.id == goal.id) {
-            Some(of) => (reached(of), if of.met { "yes" } else { "**no**" }),
+            Some(of) => (reached(of), of.met.map_or("", |met| if met { "yes" } else { "**no**" })),
             None => (NOT_MEASURED.to_owned(), ""),
         };
         [goal.what.to_owned(), goal.wanted(), reached, met.to_owned()]
@@ -52,6 +55,7 @@ pub fn goals(document: &Document) -> String {
 #[must_use]
 pub fn whole(document: &Document) -> String {
     let mut out = goals(document);
+    let _ = writeln!(out, "\nBelow, `~` stands before what varied by more than {:.0} %.", UNSTEADY * 100.0);
     for (suite, cases) in by_suite(&document.figures) {
         let _ = write!(out, "\n## {suite}\n");
         for (case, figures) in cases {
@@ -132,11 +136,17 @@ fn case_table(out: &mut String, figures: &[&Figure]) {
 fn cell(figure: &Figure, figures: &[&Figure]) -> String {
     let Some(of) = figure.samples.spread() else { return String::new() };
     let unit = figure.unit.word();
-    let value = format!("{}{}{unit}", number(of.median), if unit.is_empty() { "" } else { " " });
+    let space = if unit.is_empty() { "" } else { " " };
+    let value = format!("{}{}{space}{unit}", unsteady(of), number(of.median));
     match ratios(figure, figures).and_then(|ratios| ratios.spread()) {
-        Some(ratio) => format!("{value} ({}×)", number(ratio.median)),
+        Some(ratio) => format!("{value} ({}{}×)", unsteady(ratio), number(ratio.median)),
         None => value,
     }
+}
+
+/// What stands before a median beside which the rounds lay far apart.
+fn unsteady(of: Spread) -> &'static str {
+    if of.relative() > UNSTEADY { "~" } else { "" }
 }
 
 /// A figure's ratios to its yardstick by round, if it has one and is not that.

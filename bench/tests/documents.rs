@@ -1,13 +1,14 @@
 //! What is written of runs: that it says the same everywhere, comes back as it was, and that a regression is found in it. Files
 //! are read, and nothing is measured.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Output};
 
 use proptest::prelude::*;
 use talon_bench::book::{Book, Unit};
 use talon_bench::document::{Document, Reached};
-use talon_bench::goals::GOALS;
+use talon_bench::goals::{Bound, GOALS};
 use talon_bench::machine::Origin;
 use talon_bench::samples::Spread;
 use talon_bench::table;
@@ -40,7 +41,8 @@ fn every_goal_stands_in_the_table() {
         let found = row(&table, goal.what).unwrap_or_else(|| panic!("no row says {:?}", goal.what));
         assert_eq!(found[1], goal.wanted(), "{}", goal.id);
         let measured = found[2] != table::NOT_MEASURED;
-        assert_eq!(measured, !found[3].is_empty(), "{}: met or not is said of what was measured", goal.id);
+        let judged = measured && goal.bound != Bound::Nowhere;
+        assert_eq!(judged, !found[3].is_empty(), "{}: met or not is said of what was measured", goal.id);
     }
 }
 
@@ -86,7 +88,7 @@ fn origin(commit: &str) -> Origin {
         machine: "m".to_owned(),
         quick: true,
         seconds: 1,
-        noise: 0.0,
+        noise: BTreeMap::new(),
     }
 }
 
@@ -127,10 +129,43 @@ fn a_regression_is_named_and_fails_the_comparison() {
 }
 
 #[test]
+fn a_noisy_suite_is_named_however_quiet_the_others_were() {
+    let noise = [("calls", 0.02), ("many", 0.4)].map(|(suite, noise)| (suite.to_owned(), noise)).into();
+    let noisy = Document::new(Book::default(), Origin { noise, ..origin("c") });
+    let said = table::goals(&noisy);
+    assert!(said.contains("too noisy during many (40 %)") && !said.contains("calls (2 %)"), "{said}");
+    assert!(!table::goals(&run("c", 11.0)).contains("too noisy"));
+}
+
+#[test]
+fn what_varied_too_much_is_marked() {
+    let mut book = Book::default();
+    for ours in [10.0, 11.0, 30.0] {
+        let mut page = book.page("calls/1 KiB/c1", Some("bare tonic"));
+        page.add("in process", "p50", Unit::Microseconds, ours);
+        page.add("bare tonic", "p50", Unit::Microseconds, 10.0);
+    }
+    let table = table::whole(&Document::new(book, origin("c")));
+    assert_eq!(row(&table, "in process").expect("it was measured")[1], "~11.0 µs (~1.10×)");
+    assert_eq!(row(&table, "bare tonic").expect("it was measured")[1], "10.0 µs");
+}
+
+#[test]
+fn a_short_run_is_not_compared_with_a_full_one() {
+    let scratch = Scratch::new();
+    let short = scratch.write("short.json", &run("c", 11.0).to_json());
+    let mut full = run("c", 11.0);
+    full.origin.quick = false;
+    let refused = compare(&short, &scratch.write("full.json", &full.to_json()));
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("two of a kind"));
+}
+
+#[test]
 fn what_is_no_run_is_refused() {
     let scratch = Scratch::new();
     let good = scratch.write("good.json", &run("c", 11.0).to_json());
-    let other = run("c", 11.0).to_json().replacen("\"schema\": 1", "\"schema\": 2", 1);
+    let other = run("c", 11.0).to_json().replacen("\"schema\": 2", "\"schema\": 3", 1);
     for (name, text, word) in [("none.json", "{}", "talon-bench"), ("other.json", &other, "shape")] {
         let refused = compare(&good, &scratch.write(name, text));
         let said = String::from_utf8_lossy(&refused.stderr).into_owned();
@@ -157,7 +192,8 @@ fn numbers() -> impl Strategy<Value = f64> {
 }
 
 fn origins() -> impl Strategy<Value = Origin> {
-    (".*", ".*", ".*", any::<bool>(), any::<u64>(), numbers()).prop_map(
+    let noise = prop::collection::btree_map(".*", numbers(), 0..3);
+    (".*", ".*", ".*", any::<bool>(), any::<u64>(), noise).prop_map(
         |(commit, date, machine, quick, seconds, noise)| Origin {
             commit,
             date,
@@ -170,7 +206,7 @@ fn origins() -> impl Strategy<Value = Origin> {
 }
 
 fn reached() -> impl Strategy<Value = Reached> {
-    (".*", ".*", ".*", ".*", (numbers(), numbers(), numbers()), any::<bool>()).prop_map(
+    (".*", ".*", ".*", ".*", (numbers(), numbers(), numbers()), any::<Option<bool>>()).prop_map(
         |(id, what, goal, unit, (median, low, high), met)| {
             let spread = Spread { median, low, high };
             Reached { id, what, goal, unit, spread, met }

@@ -5,10 +5,10 @@ use tokio::task::unconstrained;
 
 use crate::{layers, turns};
 
-pub(super) async fn serve() -> Result<()> {
+pub(super) async fn serve(sheets: fn() -> Vec<layers::Sheet>) -> Result<()> {
     let turn = async || {
         // Made anew each time: the call in them ends at its deadline, half a minute after it was made.
-        let mut sheets = layers::sheets();
+        let mut sheets = sheets();
         Ok(sheets.iter_mut().flat_map(layers::Sheet::timed).collect())
     };
     // Thousands of calls are one poll of this task, and tokio has tasks that poll so much wait for others' turns.

@@ -15,6 +15,7 @@ mod start_true;
 use std::path::PathBuf;
 
 use anyhow::Result;
+use talon_telemetry::{Format, Settings};
 
 pub use lines::LINES;
 pub use listeners::EVENTS;
@@ -67,7 +68,11 @@ pub enum Part {
         socket: PathBuf,
     },
     /// Takes turns at the guard's stack and each of its layers.
-    Layers,
+    Layers {
+        /// Instead at the stack alone, in a process that records and logs as a supervisor does.
+        #[arg(long)]
+        recorded: bool,
+    },
     /// Takes turns at sanitizing, and at what is commonly done instead.
     Sanitizer,
     /// Takes turns at starting plugins in every way there is.
@@ -77,6 +82,16 @@ pub enum Part {
     },
     /// Takes turns at starting a program that does nothing.
     StartTrue,
+}
+
+/// Makes this process record numbers and log as `talon serve` does, although nobody reads either: each call then has a span, and
+/// counts.
+fn recording() -> Result<talon_telemetry::Guard> {
+    talon::admin::metrics::install();
+    // The default of `log.level`, which says nothing of single calls.
+    let settings =
+        Settings { format: Format::suiting_stderr(), level: "info".to_owned(), ..Settings::default() };
+    Ok(talon_telemetry::init(&settings)?)
 }
 
 impl Part {
@@ -100,7 +115,11 @@ impl Part {
                     crate::worker::serve(listeners::Fan::of(socket, count).await?).await
                 }
                 Self::Lines { socket } => crate::worker::serve(lines::Lines::of(socket).await?).await,
-                Self::Layers => layers::serve().await,
+                Self::Layers { recorded: false } => layers::serve(crate::layers::sheets).await,
+                Self::Layers { recorded: true } => {
+                    let _log = recording()?;
+                    layers::serve(crate::layers::recorded).await
+                }
                 Self::Sanitizer => sanitizer::serve().await,
                 Self::Start { at_once } => Box::pin(start::serve(at_once)).await,
                 Self::StartTrue => start_true::serve().await,

@@ -8,7 +8,7 @@ use talon_tests::{Supervisor, descendants};
 
 use super::trend::Allowance;
 use crate::driver::cpu_seconds;
-use crate::look::{descriptors, memory_mib, name, threads};
+use crate::look::{descriptors, name, own_memory_mib, threads};
 use crate::table::number;
 
 /// One figure.
@@ -22,15 +22,17 @@ const fn looked(name: &'static str, unit: &'static str, absolute: f64, relative:
     Looked { name, unit, allowed: Allowance { absolute, relative } }
 }
 
-/// All of them. Memory may differ by what allocators hold back and give back; descriptors, threads and processes by what is just
-/// then being replaced; the time on the cores by the machine's mood.
+/// All of them. Memory may differ by what allocators hold back and give back: seen were half a mebibyte between any two samples of
+/// the supervisor's, and less between their medians. Descriptors and processes may by what is just then being replaced, which a
+/// median hardly shows; threads by how many pieces of blocking work ever came together, because tokio keeps those that have work now
+/// and then; the time on the cores by the machine's mood.
 pub(super) const LOOKED: [Looked; 7] = [
-    looked("memory", "MiB", 1.0, 0.03),
-    looked("descriptors", "", 4.0, 0.0),
+    looked("memory", "MiB", 0.5, 0.01),
+    looked("descriptors", "", 2.0, 0.0),
     looked("threads", "", 2.0, 0.0),
-    looked("processes below it", "", 2.0, 0.0),
+    looked("processes below it", "", 1.0, 0.0),
     looked("CPU", "% of a core", 2.0, 0.15),
-    looked("memory of talon-state", "MiB", 1.0, 0.03),
+    looked("memory of talon-state", "MiB", 0.5, 0.01),
     looked("descriptors of talon-state", "", 2.0, 0.0),
 ];
 
@@ -78,12 +80,12 @@ impl Eyes {
         let busy = (cpu - self.cpu) / self.since.elapsed().as_secs_f64().max(f64::EPSILON);
         (self.cpu, self.since) = (cpu, Instant::now());
         let values = [
-            memory_mib(supervisor)?,
+            own_memory_mib(supervisor)?,
             descriptors(supervisor)? as f64,
             threads(supervisor)? as f64,
             descendants(supervisor).len() as f64,
             busy * 100.0,
-            memory_mib(state)?,
+            own_memory_mib(state)?,
             descriptors(state)? as f64,
         ];
         Ok(Sample { seconds: at.as_secs_f64(), values })

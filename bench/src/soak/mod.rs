@@ -81,7 +81,7 @@ async fn soak(length: Duration) -> Result<(Report, Probe)> {
     let clients = clients::start(&scene.supervisor.socket(), &tally, &going).await?;
     let eyes = Eyes::on(&scene.supervisor)?;
     let (samples, probe) = tokio::try_join!(watch_over(eyes, length, &tally), async {
-        let mut probe = Probe::default();
+        let mut probe = Probe::new("soak");
         trouble::make(&mut scene, length, &tally, &mut probe).await?;
         Ok(probe)
     })?;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::clients::Tally;
 use super::eyes::{LOOKED, Sample};
 use super::trend::{Allowance, ERRORS, Trend};
-use crate::machine::{NOISY, Origin};
+use crate::machine::Origin;
 use crate::table::{number, write_table};
 
 /// One run.
@@ -81,7 +81,7 @@ impl Report {
         let mut out = String::new();
         if let Some(origin) = &self.origin {
             let _ = writeln!(out, "Commit {}, {}, {}.", origin.commit, origin.date, origin.machine);
-            if origin.noise > NOISY {
+            if origin.noisy().is_some() {
                 let _ = writeln!(out, "The machine was noisy: the CPU row says more of it than of Talon.");
             }
         }

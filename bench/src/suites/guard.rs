@@ -12,11 +12,15 @@ pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
     bench.progress.set_message("guard");
     let rounds = if bench.plan.quick { 9 } else { 51 };
     let mut clock = Turns::start("guard", Command::new(program("talon-bench-guarded")).arg("layers"))?;
+    let recorded = &mut Command::new(program("talon-bench-guarded"));
+    let mut recorded = Turns::start("guard, recorded", recorded.args(["layers", "--recorded"]))?;
     // The first turn fills caches.
     clock.turn()?;
+    recorded.turn()?;
     for _ in 0..rounds {
         bench.probe.look();
         turns::write(bench.book, clock.turn()?, None);
+        turns::write(bench.book, recorded.turn()?, None);
     }
     // Exact, and the same at every turn.
     let mut counter = Turns::start("guard, counted", &mut Command::new(program("talon-bench-counted")))?;

@@ -33,8 +33,9 @@ const WARM_UP_MS_EACH: u64 = 4;
 struct Much {
     counts: &'static [usize],
     rounds: usize,
-    /// Rounds in which nobody does anything for a while; the others go on without.
+    /// Rounds in which nobody calls for a while; the others go on without.
     idle_rounds: usize,
+    /// In the full run the default interval of health checks, so that each plugin has one in it.
     idle: Duration,
     load: Load,
 }
@@ -51,7 +52,7 @@ const FULL: Much = Much {
     counts: &[1, 10, 100, 500],
     rounds: 5,
     idle_rounds: 2,
-    idle: Duration::from_secs(10),
+    idle: Duration::from_secs(30),
     load: Load { content_bytes: 1 << 10, concurrency: 1, millis: 1000 },
 };
 
@@ -163,17 +164,26 @@ async fn beside_a_crash_loop(bench: &mut Bench<'_>, much: &Much, manager: &Servi
     let builder = numbered_plugins(OTHERS).plugin(CRASHING, "/bin/false".as_ref(), &[], AGAIN_AT_ONCE);
     let mut talon = Talon::with(builder, manager, OTHERS).await?;
     talon.driver.make(much.load)?;
-    for _ in 0..much.rounds {
+    for round in 0..much.rounds {
         bench.probe.look();
-        // It is told once its first attempt has failed, which is what is wanted.
-        ensure!(talon.supervisor.client.start(CRASHING).await.is_err(), "the neighbour does not crash");
-        let made = talon.driver.make(much.load)?;
-        times(&mut bench.book.page(&case, Some(WITHOUT)), BESIDE, &made);
-        let deaths: u64 = talon.supervisor.client.plugin(CRASHING).await.restarts.values().sum();
-        ensure!(deaths > 1, "the neighbour does not crash again and again");
-        talon.supervisor.client.stop(CRASHING).await?;
-        let made = talon.driver.make(much.load)?;
-        times(&mut bench.book.page(&case, Some(WITHOUT)), WITHOUT, &made);
+        // Who goes first alternates, so that neither is always the one that comes later.
+        let order = if round.is_multiple_of(2) { [BESIDE, WITHOUT] } else { [WITHOUT, BESIDE] };
+        for contender in order {
+            if contender == BESIDE {
+                // It is told once its first attempt has failed, which is what is wanted.
+                let started = talon.supervisor.client.start(CRASHING).await;
+                ensure!(started.is_err(), "the neighbour does not crash");
+            }
+            // Not counted: what starting or stopping it leaves behind.
+            talon.driver.make(Load { millis: WARM_UP_MS, ..much.load })?;
+            let made = talon.driver.make(much.load)?;
+            times(&mut bench.book.page(&case, Some(WITHOUT)), contender, &made);
+            if contender == BESIDE {
+                let deaths: u64 = talon.supervisor.client.plugin(CRASHING).await.restarts.values().sum();
+                ensure!(deaths > 1, "the neighbour does not crash again and again");
+                talon.supervisor.client.stop(CRASHING).await?;
+            }
+        }
     }
     talon.end().await
 }
