@@ -25,8 +25,10 @@ pub enum Contender {
     Bare,
     /// The same through a process in the middle that only passes calls on.
     Relay,
-    /// Guard and plugin client in the caller's process.
+    /// Guard and plugin client in the caller's process, which listens to nothing that they say of themselves.
     InProcess,
+    /// The same in a process that records numbers and logs, as a supervisor does.
+    Recorded,
     /// Client, supervisor, plugin.
     Host,
     /// go-plugin's own host with the same plugin.
@@ -35,7 +37,8 @@ pub enum Contender {
 
 impl Contender {
     /// All of them, in the order in which they take turns.
-    pub const ALL: [Self; 6] = [Self::Raw, Self::Bare, Self::Relay, Self::InProcess, Self::Host, Self::Go];
+    pub const ALL: [Self; 7] =
+        [Self::Raw, Self::Bare, Self::Relay, Self::InProcess, Self::Recorded, Self::Host, Self::Go];
 
     /// What it is called in the tables.
     #[must_use]
@@ -45,6 +48,7 @@ impl Contender {
             Self::Bare => "bare tonic",
             Self::Relay => "two bare hops",
             Self::InProcess => "in process",
+            Self::Recorded => "in process, recorded",
             Self::Host => "host.sock",
             Self::Go => "Go host",
         }
@@ -59,10 +63,34 @@ impl Contender {
             Self::Raw => raw().map(Some),
             Self::Bare => bare().map(Some),
             Self::Relay => relay().map(Some),
-            Self::InProcess => in_process().map(Some),
+            Self::InProcess | Self::Recorded => self.in_process().map(Some),
             Self::Host => host().await.map(Some),
             Self::Go => go(),
         }
+    }
+
+    fn in_process(self) -> Result<Driver> {
+        let scratch = Scratch::new();
+        let mut config = format!(
+            "runtime_dir: {0}/run\nstate:\n  engine: off\n  data_dir: {0}/data\n",
+            scratch.path().display()
+        );
+        if is_root() {
+            // Both of them run at the same time.
+            let uids = if self == Self::Recorded { "91210-91219" } else { "91200-91209" };
+            let _ = write!(config, "sandbox:\n  uid_range: {uids}\n");
+        }
+        let _ = write!(config, "plugins:\n  tools:\n    plugins:\n      {PLUGIN}:\n");
+        let _ = writeln!(config, "        command: {:?}", program("talon-bench-plugin"));
+        for line in LIMITS.lines() {
+            let _ = writeln!(config, "        {line}");
+        }
+        let config = scratch.write("talon.yaml", &config);
+        let mut command = guarded("in-process");
+        if self == Self::Recorded {
+            command.arg("--recorded");
+        }
+        Driver::start(self.name(), command.arg(config), Vec::new(), scratch)
     }
 }
 
@@ -132,24 +160,6 @@ fn relay() -> Result<Driver> {
     let relay = Server::start("relay", &[&server.socket])?;
     let pids = vec![server.pid(), relay.pid()];
     Driver::start(Contender::Relay.name(), stock("bare-driver").arg(&relay.socket), pids, (relay, server))
-}
-
-fn in_process() -> Result<Driver> {
-    let scratch = Scratch::new();
-    let mut config = format!(
-        "runtime_dir: {0}/run\nstate:\n  engine: off\n  data_dir: {0}/data\n",
-        scratch.path().display()
-    );
-    if is_root() {
-        config.push_str("sandbox:\n  uid_range: 91200-91209\n");
-    }
-    let _ = write!(config, "plugins:\n  tools:\n    plugins:\n      {PLUGIN}:\n");
-    let _ = writeln!(config, "        command: {:?}", program("talon-bench-plugin"));
-    for line in LIMITS.lines() {
-        let _ = writeln!(config, "        {line}");
-    }
-    let config = scratch.write("talon.yaml", &config);
-    Driver::start(Contender::InProcess.name(), guarded("in-process").arg(config), Vec::new(), scratch)
 }
 
 async fn host() -> Result<Driver> {

@@ -90,6 +90,7 @@ impl Formula {
 const BARE: &str = "bare tonic";
 const RELAY: &str = "two bare hops";
 const IN_PROCESS: &str = "in process";
+const RECORDED: &str = "in process, recorded";
 const HOST: &str = "host.sock";
 const GO: &str = "Go host";
 
@@ -108,6 +109,13 @@ pub const GOALS: &[Goal] = &[
         what: "in process, 1 KiB, 64 callers: calls a second over bare tonic on one connection",
         formula: Formula::Over(Of(SMALL_MANY, IN_PROCESS, RATE), Of(SMALL_MANY, BARE, RATE)),
         bound: Bound::AtLeast(1.2),
+        unit: "",
+    },
+    Goal {
+        id: "in-process-recorded",
+        what: "those calls where numbers are recorded and a log is kept, as in a supervisor",
+        formula: Formula::Over(Of(SMALL_MANY, RECORDED, RATE), Of(SMALL_MANY, BARE, RATE)),
+        bound: Bound::Nowhere,
         unit: "",
     },
     Goal {
@@ -157,6 +165,13 @@ pub const GOALS: &[Goal] = &[
         what: "the whole guard without IO, clean 1 KiB",
         formula: Formula::Itself(Of("guard/prose, 1 KiB", "whole stack", "time")),
         bound: Bound::AtMost(3.0),
+        unit: "µs",
+    },
+    Goal {
+        id: "guard-recorded",
+        what: "that guard where numbers are recorded and a log is kept, as in a supervisor",
+        formula: Formula::Itself(Of("guard/prose, 1 KiB", "whole, recorded", "time")),
+        bound: Bound::Nowhere,
         unit: "µs",
     },
     Goal {

@@ -1,5 +1,5 @@
 //! Guard and plugin client in one process with the caller: what a program gets that embeds Talon instead of asking a
-//! supervisor. The stack is the supervisor's, with all of its layers, recorded and logged as there.
+//! supervisor. The stack is the supervisor's, with all of its layers, counters and events.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,7 +20,6 @@ use crate::load::Caller;
 const GRACE: Duration = Duration::from_secs(2);
 
 pub(super) async fn serve(config: PathBuf) -> Result<()> {
-    let _log = super::recording()?;
     let loaded = load(&LoadOptions { file: Some(config), ..LoadOptions::of_process() })?;
     let config = Arc::new(loaded.config);
     let stage = Arc::new(talon_jail::Stage::from_current_exe()?);

@@ -33,6 +33,9 @@ pub const CALL_ID: &str = "01JCZ6N8V2K4W5Q7R9T0X1Y3Z5";
 pub enum Part {
     /// Starts the plugins of a configuration in this process and makes loads of guarded calls.
     InProcess {
+        /// Records numbers and logs as a supervisor does.
+        #[arg(long)]
+        recorded: bool,
         /// The configuration.
         config: PathBuf,
     },
@@ -103,7 +106,10 @@ impl Part {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
             match self {
-                Self::InProcess { config } => Box::pin(in_process::serve(config)).await,
+                Self::InProcess { recorded, config } => {
+                    let _log = recorded.then(recording).transpose()?;
+                    Box::pin(in_process::serve(config)).await
+                }
                 Self::Host { socket } => crate::worker::serve(host::Calls::to(socket).await?).await,
                 Self::Many { socket, count } => {
                     crate::worker::serve(many::Calls::to(socket, count).await?).await
@@ -115,10 +121,10 @@ impl Part {
                     crate::worker::serve(listeners::Fan::of(socket, count).await?).await
                 }
                 Self::Lines { socket } => crate::worker::serve(lines::Lines::of(socket).await?).await,
-                Self::Layers { recorded: false } => layers::serve(crate::layers::sheets).await,
-                Self::Layers { recorded: true } => {
-                    let _log = recording()?;
-                    layers::serve(crate::layers::recorded).await
+                Self::Layers { recorded } => {
+                    let _log = recorded.then(recording).transpose()?;
+                    let sheets = if recorded { crate::layers::recorded } else { crate::layers::sheets };
+                    layers::serve(sheets).await
                 }
                 Self::Sanitizer => sanitizer::serve().await,
                 Self::Start { at_once } => Box::pin(start::serve(at_once)).await,
