@@ -28,6 +28,7 @@ mod supervisor;
 mod terminal;
 pub mod test_agent;
 mod traffic;
+mod uids;
 
 pub use client::{Client, args, dial};
 pub use go::go_program;

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -16,12 +15,10 @@ use tokio::process::{Child, Command};
 use crate::client::Client;
 use crate::processes::{alive, descendants, in_uid_range, is_root};
 use crate::scratch::{Scratch, program};
+use crate::uids::Uids;
 
 /// A bound on hanging, not an expectation of speed.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Uids each test may use; ranges of tests that run at once do not overlap.
-const UIDS_PER_TEST: u32 = 20;
 
 /// How a supervisor is set up.
 #[derive(Debug)]
@@ -36,7 +33,7 @@ pub struct Builder {
     wrapper: Vec<String>,
     serve_args: Vec<String>,
     wait_settled: bool,
-    uids: RangeInclusive<u32>,
+    uids: Uids,
 }
 
 /// A running supervisor. Dropping it kills it; [`Supervisor::stop`] ends it in order and looks at what it
@@ -50,7 +47,7 @@ pub struct Supervisor {
     child: Child,
     runtime_dir: PathBuf,
     config: PathBuf,
-    uids: RangeInclusive<u32>,
+    uids: Uids,
     log: Arc<Mutex<String>>,
     /// Ends when all of the log is read.
     reader: tokio::task::JoinHandle<()>,
@@ -75,7 +72,7 @@ pub struct Stopped {
 #[derive(Debug)]
 pub struct Left {
     scratch: Scratch,
-    uids: RangeInclusive<u32>,
+    uids: Uids,
 }
 
 /// Another `talon serve` on the files of one that runs.
@@ -167,7 +164,7 @@ impl Builder {
     pub fn new() -> Self {
         let scratch = Scratch::new();
         std::fs::create_dir(scratch.join("plugins")).expect("the scratch directory takes directories");
-        Self::on(Left { scratch, uids: next_uids() })
+        Self::on(Left { scratch, uids: Uids::few() })
     }
 
     /// One without plugins, on the data of one that runs and with its uids, which it must not get.
@@ -201,7 +198,7 @@ impl Builder {
     /// For more than a thousand.
     #[must_use]
     pub fn room_for(mut self, plugins: usize) -> Self {
-        self.uids = many_uids(plugins);
+        self.uids = Uids::many(plugins);
         self
     }
 
@@ -464,24 +461,6 @@ async fn connect(socket: &Path, child: &mut Child) -> Option<Client> {
         }
         pause.tick().await;
     }
-}
-
-fn next_uids() -> RangeInclusive<u32> {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    // Tests are processes of their own (nextest) or threads of one (cargo test): both count.
-    let slot = (std::process::id() * 7 + NEXT.fetch_add(1, Ordering::Relaxed)) % 450;
-    let first = 70_000 + slot * UIDS_PER_TEST;
-    first..=first + UIDS_PER_TEST - 1
-}
-
-/// Above all ranges of [`next_uids`], and below those that container tools hand out.
-fn many_uids(plugins: usize) -> RangeInclusive<u32> {
-    const RANGE: u32 = 1000;
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let most = u32::try_from(plugins).ok().filter(|plugins| (1..=RANGE).contains(plugins));
-    let most = most.expect("a range of uids is for at most a thousand plugins");
-    let first = 80_000 + (std::process::id() + NEXT.fetch_add(1, Ordering::Relaxed)) % 10 * RANGE;
-    first..=first + most - 1
 }
 
 impl Supervisor {

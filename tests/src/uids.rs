@@ -1,0 +1,93 @@
+//! Uids for the plugins of one supervisor, which are nobody else's meanwhile.
+
+use std::io::ErrorKind;
+use std::ops::{Deref, RangeInclusive};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::sync::Arc;
+
+use crate::processes::in_uid_range;
+
+/// Where ranges are taken from.
+struct Shelf {
+    first: u32,
+    /// Uids of a range.
+    each: u32,
+    ranges: u32,
+}
+
+/// For most tests: more plugins than any of them has.
+const FEW: Shelf = Shelf { first: 70_000, each: 20, ranges: 450 };
+
+/// For tests of many plugins: above all of the others, and below those that container tools hand out.
+const MANY: Shelf = Shelf { first: 80_000, each: 1000, ranges: 10 };
+
+/// A range of uids. Two supervisors with the same would count, and stop, each other's plugins; so a range is told apart by a name that
+/// only one process of the machine can hold, and that goes with it.
+#[derive(Debug, Clone)]
+pub(crate) struct Uids {
+    range: RangeInclusive<u32>,
+    _name: Arc<UnixListener>,
+}
+
+impl Uids {
+    /// For a test.
+    pub(crate) fn few() -> Self {
+        FEW.take(FEW.each)
+    }
+
+    /// For so many plugins.
+    pub(crate) fn many(plugins: usize) -> Self {
+        let most = u32::try_from(plugins).ok().filter(|plugins| (1..=MANY.each).contains(plugins));
+        MANY.take(most.expect("a range of uids is for at most a thousand plugins"))
+    }
+}
+
+impl Deref for Uids {
+    type Target = RangeInclusive<u32>;
+    fn deref(&self) -> &RangeInclusive<u32> {
+        &self.range
+    }
+}
+
+impl Shelf {
+    /// So many uids of a range that nobody has. The process id spreads those who look.
+    fn take(&self, uids: u32) -> Uids {
+        let start = std::process::id() % self.ranges;
+        let firsts = (0..self.ranges).map(|next| self.first + (start + next) % self.ranges * self.each);
+        let mut free = firsts.filter_map(|first| {
+            let name = UnixListener::bind_addr(&name(first));
+            let name = match name {
+                Ok(name) => name,
+                Err(error) if error.kind() == ErrorKind::AddrInUse => return None,
+                Err(error) => panic!("a name for a range of uids: {error}"),
+            };
+            let range = first..=first + uids - 1;
+            // What a test left behind that was killed.
+            in_uid_range(&(first..=first + self.each - 1))
+                .is_empty()
+                .then(|| Uids { range, _name: Arc::new(name) })
+        });
+        free.next().expect("not all ranges of uids are in use")
+    }
+}
+
+fn name(first: u32) -> SocketAddr {
+    SocketAddr::from_abstract_name(format!("talon-tests-uids-{first}")).expect("it is a short name")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_range_is_taken_twice() {
+        let shelf = Shelf { first: 60_000, each: 5, ranges: 3 };
+        let taken = [shelf.take(5), shelf.take(5), shelf.take(5)];
+        let mut firsts = taken.each_ref().map(|uids| *uids.start());
+        firsts.sort_unstable();
+        assert_eq!(firsts, [60_000, 60_005, 60_010]);
+        drop(taken);
+        assert!(firsts.contains(shelf.take(5).start()));
+    }
+}
