@@ -45,8 +45,8 @@ pub struct FakeAgent {
 struct World {
     /// What is asked, and what it says to that.
     turns: Mutex<HashMap<String, Vec<Step>>>,
-    /// What it says to whom attaches.
-    attached: Mutex<Vec<Step>>,
+    /// What it says to whom attaches, and the decisions since that was laid down: whoever attaches may have decided first.
+    attached: Mutex<Option<(Vec<Step>, watch::Receiver<u32>)>>,
     providers: Mutex<Vec<ProviderState>>,
     approvals: Mutex<Vec<Approval>>,
     /// All that it was asked, in order.
@@ -92,7 +92,8 @@ impl FakeAgent {
     /// # Panics
     /// Never: no holder panics.
     pub fn says_to_attached(&self, steps: Vec<Step>) {
-        *self.world.attached.lock().expect("no holder panics") = steps;
+        let attached = (steps, self.world.decided.subscribe());
+        *self.world.attached.lock().expect("no holder panics") = Some(attached);
     }
 
     /// Its providers from now on.
@@ -148,10 +149,14 @@ impl World {
     }
 
     /// Plays a turn; it ends early when nobody listens any more.
-    fn play(self: &Arc<Self>, steps: Vec<Step>) -> mpsc::Receiver<Result<Chunk, Status>> {
+    fn play(
+        self: &Arc<Self>,
+        steps: Vec<Step>,
+        mut decided: watch::Receiver<u32>,
+    ) -> mpsc::Receiver<Result<Chunk, Status>> {
         let (says, said) = mpsc::channel(AHEAD);
         let world = Arc::clone(self);
-        let (mut decided, mut cancelled) = (world.decided.subscribe(), world.cancelled.subscribe());
+        let mut cancelled = world.cancelled.subscribe();
         tokio::spawn(async move {
             for step in steps {
                 let goes_on = match step {

@@ -59,16 +59,15 @@ impl Agent for Service {
             "Ask {text:?} session={session_id} model={model} thinking={thinking} schema={} tools={tools:?} no_tools={no_tools}",
             schema.len()
         ));
-        Ok(Response::new(ReceiverStream::new(self.world.play(self.world.steps(&request)?))))
+        let steps = self.world.steps(&request)?;
+        Ok(Response::new(ReceiverStream::new(self.world.play(steps, self.world.decided.subscribe()))))
     }
 
     async fn attach(&self, request: Request<AttachRequest>) -> Answer<Chunks> {
         self.world.note(format!("Attach {}", request.into_inner().session_id));
-        let steps = self.world.attached.lock().expect("no holder panics").clone();
-        if steps.is_empty() {
-            return Err(Status::not_found("the session is in no turn"));
-        }
-        Ok(Response::new(ReceiverStream::new(self.world.play(steps))))
+        let attached = self.world.attached.lock().expect("no holder panics").clone();
+        let (steps, decided) = attached.ok_or_else(|| Status::not_found("the session is in no turn"))?;
+        Ok(Response::new(ReceiverStream::new(self.world.play(steps, decided))))
     }
 
     async fn cancel(&self, request: Request<CancelRequest>) -> Answer<CancelResponse> {
