@@ -1,5 +1,6 @@
 //! A plugin is killed: until its supervisor says so, until it answers again, and how many calls fail meanwhile.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -12,7 +13,7 @@ use tokio::task::JoinSet;
 use tonic::Streaming;
 
 use super::Bench;
-use crate::book::Unit;
+use crate::book::{Page, Unit};
 use crate::guarded::ACTION;
 
 const TALON: &str = "Talon";
@@ -22,7 +23,7 @@ const AT_ONCE: &str = "backoff_initial: 1ms\nbackoff_max: 1ms\nmax_restarts: 409
 
 const QUICKLY: &str = "quickly";
 
-/// Who goes on calling while a plugin is killed.
+/// Who goes on calling a plugin that is killed alone. One caller goes on for each of those that are killed together.
 const CALLERS: usize = 8;
 
 /// How many are killed together.
@@ -50,7 +51,7 @@ async fn alone(bench: &mut Bench<'_>, rounds: usize) -> Result<()> {
         bench.probe.look();
         let cold = cold_start(client).await?;
         let quick = Killed::all(client, &[QUICKLY.to_owned()]).await?;
-        let failed = Failed::meanwhile(client).await?;
+        let failed = Failed::meanwhile(client, &[QUICKLY.to_owned()], CALLERS).await?;
         if round == 0 {
             continue;
         }
@@ -58,8 +59,7 @@ async fn alone(bench: &mut Bench<'_>, rounds: usize) -> Result<()> {
         page.add(TALON, "known", Unit::Milliseconds, milliseconds(quick.known));
         page.add(TALON, "serving", Unit::Milliseconds, milliseconds(quick.serving));
         page.add(TALON, "cold start", Unit::Milliseconds, milliseconds(cold));
-        page.add(TALON, "calls failed", Unit::Count, f64::from(failed.failed));
-        page.add(TALON, "calls refused", Unit::Count, f64::from(failed.refused));
+        failed.tell(&mut page);
     }
     ended(supervisor).await
 }
@@ -79,10 +79,12 @@ async fn together(bench: &mut Bench<'_>, rounds: usize) -> Result<()> {
     for round in 0..=rounds {
         bench.probe.look();
         let killed = Killed::all(&supervisor.client, &names).await?;
+        let failed = Failed::meanwhile(&supervisor.client, &names, 1).await?;
         if round > 0 {
             let mut page = bench.book.page(format!("restart/{MANY} at once"), None);
             page.add(TALON, "all known", Unit::Milliseconds, milliseconds(killed.known));
             page.add(TALON, "all serving", Unit::Milliseconds, milliseconds(killed.serving));
+            failed.tell(&mut page);
         }
     }
     ended(supervisor).await
@@ -101,12 +103,10 @@ impl Killed {
     async fn all(client: &Client, names: &[String]) -> Result<Self> {
         let watched = if let [name] = names { name } else { "" };
         let mut events = client.events(watched).await;
-        let plugins = client.list().await.into_iter().filter(|plugin| names.contains(&plugin.name));
-        let pids: Vec<Pid> = plugins.map(|plugin| pid(&plugin)).collect::<Result<_>>()?;
-        ensure!(pids.len() == names.len(), "{} of {} plugins are there", pids.len(), names.len());
+        let pids = pids(client, names).await?;
         let begin = Instant::now();
-        for pid in pids {
-            kill(pid, Signal::SIGKILL)?;
+        for pid in pids.values() {
+            kill(*pid, Signal::SIGKILL)?;
         }
         within(until_exited(&mut events, names.len()), "the news of all deaths").await??;
         let known = begin.elapsed();
@@ -148,32 +148,43 @@ impl Failed {
         }
     }
 
-    /// Kills the plugin under its callers and waits until it is back.
-    async fn meanwhile(client: &Client) -> Result<Self> {
-        let before = pid(&client.plugin(QUICKLY).await)?;
+    fn tell(self, page: &mut Page<'_>) {
+        page.add(TALON, "calls failed", Unit::Count, f64::from(self.failed));
+        page.add(TALON, "calls refused", Unit::Count, f64::from(self.refused));
+    }
+
+    /// Kills the plugins under their callers, of whom each has so many, and waits until they are back.
+    async fn meanwhile(client: &Client, names: &[String], callers: usize) -> Result<Self> {
+        let before = pids(client, names).await?;
         let (end, ended) = watch::channel(false);
         let (first, mut calling) = watch::channel(0_usize);
-        let mut callers = JoinSet::new();
-        for _ in 0..CALLERS {
-            let (client, ended, first) = (client.clone(), ended.clone(), first.clone());
-            callers.spawn(async move {
+        let mut calls = JoinSet::new();
+        for name in names.iter().flat_map(|name| std::iter::repeat_n(name, callers)) {
+            let (client, name, ended, first) = (client.clone(), name.clone(), ended.clone(), first.clone());
+            calls.spawn(async move {
                 let mut failed = Self::default();
-                failed.count(outcome(&client, QUICKLY).await);
+                failed.count(outcome(&client, &name).await);
                 first.send_modify(|calling| *calling += 1);
                 while !*ended.borrow() {
-                    failed.count(outcome(&client, QUICKLY).await);
+                    failed.count(outcome(&client, &name).await);
                 }
                 failed
             });
         }
         // All of them are at it.
-        within(calling.wait_for(|calling| *calling == CALLERS), "the first calls").await??;
-        kill(before, Signal::SIGKILL)?;
-        let is_back = |plugin: &Plugin| plugin.state == "ready" && pid(plugin).is_ok_and(|now| now != before);
-        client.wait_for(QUICKLY, "back", is_back).await;
+        let all_call = |calling: &usize| *calling == names.len() * callers;
+        within(calling.wait_for(all_call), "the first calls").await??;
+        for pid in before.values() {
+            kill(*pid, Signal::SIGKILL)?;
+        }
+        for (name, before) in &before {
+            let is_back =
+                |plugin: &Plugin| plugin.state == "ready" && pid(plugin).is_ok_and(|now| now != *before);
+            client.wait_for(name, "back", is_back).await;
+        }
         end.send_replace(true);
         let mut all = Self::default();
-        while let Some(caller) = within(callers.join_next(), "the callers' end").await? {
+        while let Some(caller) = within(calls.join_next(), "the callers' end").await? {
             let Self { failed, refused } = caller.context("a caller panicked")?;
             all = Self { failed: all.failed + failed, refused: all.refused + refused };
         }
@@ -202,6 +213,14 @@ async fn until_answered(client: Client, plugin: String) {
 async fn outcome(client: &Client, plugin: &str) -> Outcome {
     let answer = client.try_call(plugin, ACTION, &[("bytes", "1024")]).await;
     answer.map_or(Outcome::HostFault, |answer| answer.outcome())
+}
+
+async fn pids(client: &Client, names: &[String]) -> Result<HashMap<String, Pid>> {
+    let plugins = client.list().await.into_iter().filter(|plugin| names.contains(&plugin.name));
+    let pids: HashMap<_, _> =
+        plugins.map(|plugin| Ok((plugin.name.clone(), pid(&plugin)?))).collect::<Result<_>>()?;
+    ensure!(pids.len() == names.len(), "{} of {} plugins are there", pids.len(), names.len());
+    Ok(pids)
 }
 
 fn pid(plugin: &Plugin) -> Result<Pid> {
