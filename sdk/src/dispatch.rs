@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -63,7 +63,7 @@ pub(crate) async fn execute(
         trace: host.trace,
     };
     let span = tracing::info_span!("call", call_id = id.as_str(), action = tool.name());
-    let run = tool.run(args.into_iter().collect(), call);
+    let run = pin!(tool.run(args.into_iter().collect(), call));
     match catch_panic(run).instrument(span.clone()).await {
         Ok(Ok(output)) => Ok(answer(id, output)),
         Ok(Err(error)) => {
@@ -98,11 +98,10 @@ fn refusal(call_id: String, error: String) -> ToolResultResponse {
 }
 
 /// Polls a future so that a panic in it ends the call and not the connection.
-async fn catch_panic<F>(future: F) -> Result<Result<Output, ToolError>, Box<dyn Any + Send>>
+async fn catch_panic<F>(mut future: Pin<&mut F>) -> Result<Result<Output, ToolError>, Box<dyn Any + Send>>
 where
     F: Future<Output = Result<Output, ToolError>>,
 {
-    let mut future = pin!(future);
     std::future::poll_fn(move |cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
         Ok(Poll::Pending) => Poll::Pending,
         Ok(Poll::Ready(result)) => Poll::Ready(Ok(result)),

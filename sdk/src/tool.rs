@@ -200,11 +200,11 @@ impl Tool {
     }
 
     /// Runs the action. Dropping the future cancels it.
-    pub(crate) async fn run(
+    pub(crate) fn run(
         &self,
         mut args: BTreeMap<String, String>,
         mut call: Call,
-    ) -> Result<Output, ToolError> {
+    ) -> impl Future<Output = Result<Output, ToolError>> + Send + '_ {
         for name in &self.inject {
             let is_field = self.fields.iter().any(|field| field.parameter.name == *name);
             let value = if is_field { args.get(name).cloned() } else { args.remove(name) };
@@ -212,11 +212,14 @@ impl Tool {
                 call.injected.insert(name.clone(), value);
             }
         }
-        self.refuse_unknown(&args)?;
-        let cancelled = call.cancelled.clone();
+        let known = self.refuse_unknown(&args);
         // The token outlives this future in threads that the tool started; dropping the future must reach them.
-        let _guard = cancelled.drop_guard();
-        (self.handler)(args, Context::new(call)).await
+        let guard = call.cancelled.clone().drop_guard();
+        async move {
+            let _guard = guard;
+            known?;
+            (self.handler)(args, Context::new(call)).await
+        }
     }
 
     fn refuse_unknown(&self, args: &BTreeMap<String, String>) -> Result<(), ToolError> {

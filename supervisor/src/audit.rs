@@ -82,7 +82,7 @@ impl Audit {
                 AuditArguments::Digest => Arguments::digest(&call.args),
                 AuditArguments::Text => Arguments::text(&call.args),
             };
-            CallRecord {
+            Box::new(CallRecord {
                 who: Who { origin: call.origin.word(), ..who(peer) },
                 session: session.to_owned(),
                 sender: believed(peer, call, SENDER_KEY),
@@ -97,7 +97,7 @@ impl Audit {
                 answer_sha256: String::new(),
                 plugin_sha256,
                 duration_us: 0,
-            }
+            })
         });
         CallRecording { audit: self.clone(), record, accepted: call.accepted }
     }
@@ -170,7 +170,7 @@ fn believed(peer: &Peer, call: &Call, key: &str) -> String {
 /// One call under way.
 pub(crate) struct CallRecording {
     audit: Audit,
-    record: Option<CallRecord>,
+    record: Option<Box<CallRecord>>,
     accepted: Instant,
 }
 
@@ -196,7 +196,7 @@ impl CallRecording {
         self.record = None;
     }
 
-    fn finished(&self, mut record: CallRecord) -> Body {
+    fn finished(&self, mut record: Box<CallRecord>) -> Body {
         record.duration_us = micros(self.accepted);
         Body::call(record)
     }

@@ -1,6 +1,7 @@
 //! The answer to one request, from the work on it to its last byte.
 
 use std::future::poll_fn;
+use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use h2::server::SendResponse;
@@ -30,13 +31,13 @@ pub enum Answer {
     Other(Response<Body>),
 }
 
-/// Answers a request with what `work` comes to. That is dropped as soon as nobody waits for it any more: the other end resets
-/// the stream, or its time is over. Resolves once h2 has taken the whole answer, which it does no faster than the other end has
-/// room for it, or once nobody wants it.
+/// Answers a request with what `work` comes to. Resolves once h2 has taken the whole answer, which it does no faster than the other
+/// end has room for it, or once nobody wants it: the other end reset the stream, or its time is over. Work that is not done then is
+/// to be dropped. It is pinned by whoever has it, because work that is handed on is copied each time, and is large.
 pub async fn answer(
     mut respond: SendResponse<Bytes>,
     deadline: Option<Instant>,
-    work: impl Future<Output = Result<Answer, Status>>,
+    work: Pin<&mut impl Future<Output = Result<Answer, Status>>>,
 ) {
     let over = async {
         match deadline {

@@ -10,10 +10,10 @@
 //! # async fn serve(request: Request<h2::RecvStream>, respond: h2::server::SendResponse<prost::bytes::Bytes>) {
 //! let (head, body) = request.into_parts();
 //! let deadline = deadline_of(&head.headers);
-//! let work = async {
+//! let work = std::pin::pin!(async {
 //!     let asked: String = message::read(body, 1 << 20).await?;
 //!     Ok(Answer::Message(message::framed(&asked)))
-//! };
+//! });
 //! answer(respond, deadline, work).await;
 //! # }
 //! ```

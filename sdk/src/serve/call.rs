@@ -3,44 +3,60 @@
 //! `Execute` is what nearly all of them are, and is served on h2 itself: measured, the layers of a whole HTTP server around it
 //! cost a small call half as much again. Everything else is tonic's generated servers' as it comes.
 
+use std::pin::pin;
+use std::sync::Arc;
+
 use h2::RecvStream;
 use h2::server::SendResponse;
 use prost::bytes::Bytes;
 use talon_wire::{Answer, answer, deadline_of, is_plain, message, received};
-use tokio::time::Instant;
-use tonic::Status;
 use tonic::codegen::http::Request;
+use tonic::codegen::http::request::Parts;
 use tonic_health::pb::health_server::Health;
 use tower::Service;
 
 use super::router::Router;
 use super::server::MAX_REQUEST_BYTES;
+use super::service::Wire;
 
 const EXECUTE: &str = "/opentalon.plugin.v1.PluginService/Execute";
 
-/// Serves one request.
-pub(super) async fn serve<H: Health>(
-    request: Request<RecvStream>,
-    respond: SendResponse<Bytes>,
-    router: Router<H>,
-) {
-    let deadline = deadline_of(request.headers());
-    answer(respond, deadline, work(request, router, deadline)).await;
+/// Whether a request is an `Execute` that [`execute`] can serve.
+pub(super) fn is_execute(request: &Request<RecvStream>) -> bool {
+    request.uri().path() == EXECUTE && is_plain(request.headers())
 }
 
-async fn work<H: Health>(
+/// Serves one `Execute`. What a future holds is copied with it when it is boxed, so this one holds everything once: an `async fn`
+/// would hold its arguments twice.
+pub(super) fn execute(
     request: Request<RecvStream>,
+    respond: SendResponse<Bytes>,
+    wire: Arc<Wire>,
+) -> impl Future<Output = ()> + Send {
+    let deadline = deadline_of(request.headers());
+    let (Parts { headers, .. }, body) = request.into_parts();
+    async move {
+        let work = pin!(async {
+            let request = message::read(body, MAX_REQUEST_BYTES).await?;
+            let result = wire.run(request, &headers, deadline).await?;
+            Ok(Answer::Message(message::framed(&result)))
+        });
+        answer(respond, deadline, work).await;
+    }
+}
+
+/// Serves any other request.
+pub(super) async fn other<H: Health>(
+    request: Request<RecvStream>,
+    respond: SendResponse<Bytes>,
     mut router: Router<H>,
-    deadline: Option<Instant>,
-) -> Result<Answer, Status> {
-    let (head, body) = request.into_parts();
-    if head.uri.path() == EXECUTE && is_plain(&head.headers) {
-        let request = message::read(body, MAX_REQUEST_BYTES).await?;
-        let result = router.wire.run(request, &head.headers, deadline).await?;
-        return Ok(Answer::Message(message::framed(&result)));
-    }
-    match router.call(Request::from_parts(head, received(body))).await {
-        Ok(response) => Ok(Answer::Other(response)),
-        Err(never) => match never {},
-    }
+) {
+    let deadline = deadline_of(request.headers());
+    let work = pin!(async {
+        match router.call(request.map(received)).await {
+            Ok(response) => Ok(Answer::Other(response)),
+            Err(never) => match never {},
+        }
+    });
+    answer(respond, deadline, work).await;
 }

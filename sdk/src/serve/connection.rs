@@ -121,7 +121,11 @@ pub(super) async fn serve<H: Health>(
         let Some(accepted) = accepted else { return Ok(()) };
         let (request, respond) = accepted?;
         load.request();
-        let mut call = Box::pin(call::serve(request, respond, router.clone()));
+        if !call::is_execute(&request) {
+            tokio::spawn(call::other(request, respond, router.clone()));
+            continue;
+        }
+        let mut call = Box::pin(call::execute(request, respond, router.wire.clone()));
         if alone && poll_fn(|cx| Poll::Ready(call.as_mut().poll(cx).is_ready())).await {
             continue;
         }

@@ -10,12 +10,12 @@ use bytes::Bytes;
 use h2::RecvStream;
 use h2::server::{Builder, SendResponse};
 use http::Request;
+use http::request::Parts;
 use talon_listen::{BODY_WAIT, not_in_time};
 use talon_proto::host::host_server::{Host, HostServer};
 use talon_wire::{Answer, answer, deadline_of, is_plain, message, received};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use tonic::Status;
 use tonic::metadata::MetadataMap;
 use tonic::transport::server::Connected as _;
 use tower::Service as _;
@@ -83,41 +83,49 @@ impl<H: Host> Serving<H> {
             let Some(accepted) = accepted else { return Ok(()) };
             let (mut request, respond) = accepted?;
             request.extensions_mut().insert(peer.clone());
-            tokio::spawn(self.clone().request(request, respond));
-        }
-    }
-
-    async fn request(self: Arc<Self>, request: Request<RecvStream>, respond: SendResponse<Bytes>) {
-        let deadline = deadline_of(request.headers());
-        // Kept until the answer was taken.
-        let mut place = None;
-        let work = async {
             if request.uri().path() == EXECUTE && is_plain(request.headers()) {
-                place = Some(self.requests.admit(request.extensions())?);
-                self.execute(request).await
+                tokio::spawn(self.clone().execute(request, respond));
             } else {
-                self.other(request).await
+                tokio::spawn(self.clone().other(request, respond));
             }
-        };
-        answer(respond, deadline, work).await;
-        drop(place);
-    }
-
-    async fn execute(&self, request: Request<RecvStream>) -> Result<Answer, Status> {
-        let (head, body) = request.into_parts();
-        let read = timeout(BODY_WAIT, message::read(body, self.max_request_bytes));
-        let request = read.await.map_err(|_| not_in_time())??;
-        let metadata = MetadataMap::from_headers(head.headers);
-        let answer =
-            self.host.execute(tonic::Request::from_parts(metadata, head.extensions, request)).await?;
-        Ok(Answer::Message(message::framed(answer.get_ref())))
-    }
-
-    async fn other(&self, request: Request<RecvStream>) -> Result<Answer, Status> {
-        match self.others.clone().call(request.map(received)).await {
-            Ok(answer) => Ok(Answer::Other(answer)),
-            Err(never) => match never {},
         }
+    }
+
+    /// One `Execute`. What a future holds is copied with it when its task is made and when it ends, so this one holds everything once:
+    /// an `async fn` would hold its arguments twice.
+    fn execute(
+        self: Arc<Self>,
+        request: Request<RecvStream>,
+        respond: SendResponse<Bytes>,
+    ) -> impl Future<Output = ()> + Send {
+        let deadline = deadline_of(request.headers());
+        let (Parts { headers, extensions, .. }, body) = request.into_parts();
+        async move {
+            // Kept until the answer was taken.
+            let mut place = None;
+            let work = pin!(async {
+                place = Some(self.requests.admit(&extensions)?);
+                let read = timeout(BODY_WAIT, message::read(body, self.max_request_bytes));
+                let request = read.await.map_err(|_| not_in_time())??;
+                let metadata = MetadataMap::from_headers(headers);
+                let request = tonic::Request::from_parts(metadata, extensions, request);
+                let answer = self.host.execute(request).await?;
+                Ok(Answer::Message(message::framed(answer.get_ref())))
+            });
+            answer(respond, deadline, work).await;
+        }
+    }
+
+    /// Anything else.
+    async fn other(self: Arc<Self>, request: Request<RecvStream>, respond: SendResponse<Bytes>) {
+        let deadline = deadline_of(request.headers());
+        let work = pin!(async {
+            match self.others.clone().call(request.map(received)).await {
+                Ok(answer) => Ok(Answer::Other(answer)),
+                Err(never) => match never {},
+            }
+        });
+        answer(respond, deadline, work).await;
     }
 }
 

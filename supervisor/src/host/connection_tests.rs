@@ -4,7 +4,7 @@ use talon_listen::Prompt;
 use talon_proto::host::ExecuteRequest;
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
-use tonic::Code;
+use tonic::{Code, Status};
 
 use super::super::endless::{ANSWERS, Endless, Seen};
 use super::super::incoming::Client;

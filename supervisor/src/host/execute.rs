@@ -20,9 +20,10 @@ use tracing::Span;
 
 use super::call_id::{CallId, call_id};
 use super::narrow;
-use super::peer::{Permitted, require};
+use super::peer::require;
 use super::service::HostService;
 use super::wire;
+use crate::audit::CallRecording;
 use crate::config::Role;
 
 /// How much of it counts: identifiers are far shorter, and it is the key of a table.
@@ -35,9 +36,8 @@ pub(super) async fn execute(
     service: &HostService,
     request: Request<ExecuteRequest>,
 ) -> Result<Response<ExecuteResponse>, Status> {
-    let permitted = require(&request, Role::Call)?;
-    let trace = trace(&request);
-    Ok(Response::new(run(service, permitted, request.into_inner(), None, trace).await?))
+    let begun = begin(service, request, None)?;
+    Ok(Response::new(begun.answer(service).await?))
 }
 
 /// The same, with what is told of the call before it ends.
@@ -45,14 +45,12 @@ pub(super) fn streaming(
     service: &HostService,
     request: Request<ExecuteRequest>,
 ) -> Result<Response<BoxStream<'static, Result<ExecuteUpdate, Status>>>, Status> {
-    let permitted = require(&request, Role::Call)?;
-    let trace = trace(&request);
-    let (service, request) = (service.clone(), request.into_inner());
     let (follower, heard) = broadcast::channel(PROGRESS_ROOM);
-    let follower = Handed::<dyn Follow>::new(Arc::new(Told(follower)));
+    let begun = begin(service, request, Some(Handed::<dyn Follow>::new(Arc::new(Told(follower)))))?;
+    let service = service.clone();
     // On a task of its own, so that a reader who does not read keeps neither the call's place nor its deadline waiting.
     // Letting go of the stream ends it.
-    let call = tokio::spawn(async move { run(&service, permitted, request, Some(follower), trace).await });
+    let call = tokio::spawn(async move { begun.answer(&service).await });
     let state = Some((heard, AbortOnDropHandle::new(call)));
     let updates = futures_util::stream::unfold(state, |state| async move {
         let (mut heard, mut call) = state?;
@@ -94,13 +92,22 @@ impl Follow for Told {
     }
 }
 
-async fn run(
+/// A call that may be made, and is recorded from here on.
+struct Begun {
+    /// The id that its caller knows it by.
+    asked: String,
+    call: Call,
+    recording: CallRecording,
+}
+
+fn begin(
     service: &HostService,
-    permitted: Permitted,
-    request: ExecuteRequest,
+    request: Request<ExecuteRequest>,
     follower: Option<Handed<dyn Follow>>,
-    trace: Option<Handed<dyn Traced>>,
-) -> Result<ExecuteResponse, Status> {
+) -> Result<Begun, Status> {
+    let permitted = require(&request, Role::Call)?;
+    let trace = trace(&request);
+    let request = request.into_inner();
     let granted = narrow::granted(&permitted.peer, &request, || service.door.config())?;
     let CallId { asked, unique } = call_id(request.call_id)?;
     let origin = if request.for_model { Origin::Model } else { permitted.origin };
@@ -126,15 +133,21 @@ async fn run(
     let plugin = if audit.is_on() { service.registry.get(&call.plugin) } else { None };
     let digest = plugin.and_then(|plugin| plugin.digest()).unwrap_or_default();
     let recording = audit.call(&permitted.peer, session(&call.context), &call, digest);
+    Ok(Begun { asked, call, recording })
+}
 
-    // A caller that goes away drops this future, and with it the call down to the plugin's wire.
-    let accepted = call.accepted;
-    let Ok(guarded) = service.door.call(call).await else {
-        recording.not_begun();
-        return Err(super::draining());
-    };
-    recording.ended(&guarded).await;
-    Ok(response(asked, guarded, accepted.elapsed()))
+impl Begun {
+    /// Makes the call. A caller that goes away drops this future, and with it the call down to the plugin's wire.
+    async fn answer(self, service: &HostService) -> Result<ExecuteResponse, Status> {
+        let Self { asked, call, recording } = self;
+        let accepted = call.accepted;
+        let Ok(guarded) = service.door.call(call).await else {
+            recording.not_begun();
+            return Err(super::draining());
+        };
+        recording.ended(&guarded).await;
+        Ok(response(asked, guarded, accepted.elapsed()))
+    }
 }
 
 /// The trace that a call's metadata makes it a part of.

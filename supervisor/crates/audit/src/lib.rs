@@ -22,6 +22,7 @@
 //! | `lines`, `verify` | reading, line by line, whatever is in there |
 
 mod desk;
+mod digits;
 mod directory;
 mod line;
 mod lines;

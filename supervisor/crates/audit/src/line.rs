@@ -9,6 +9,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use crate::digits::{HEX_BYTES, digits};
 use crate::record::Body;
 
 /// The longest line. The bounds of `record.rs` make one of 80 KiB if every byte of every text has to be escaped; a reader takes
@@ -19,7 +20,6 @@ const DOMAIN: &[u8] = b"talon-audit-1\n";
 /// What stands before and behind a line's own hash.
 const BEFORE_HASH: &[u8] = b",\"hash\":\"";
 const AFTER_HASH: &[u8] = b"\"}";
-const HEX_BYTES: usize = 64;
 /// From where the hashed bytes end to the end of the line.
 const SEAL_BYTES: usize = BEFORE_HASH.len() + HEX_BYTES + AFTER_HASH.len();
 
@@ -38,7 +38,7 @@ impl Hash {
 
 impl fmt::Display for Hash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex::encode(self.0))
+        f.pad(str::from_utf8(&digits(self.0)).map_err(|_| fmt::Error)?)
     }
 }
 
@@ -67,20 +67,22 @@ struct Unsealed<'a> {
     unix_ms: u64,
     #[serde(flatten)]
     body: &'a Body,
-    prev: String,
+    prev: &'a str,
 }
 
 /// Appends the line of a record, and gives its hash.
 pub(crate) fn seal(seq: u64, unix_ms: u64, body: &Body, prev: Hash, to: &mut Vec<u8>) -> Hash {
     let start = to.len();
-    let unsealed = Unsealed { seq, unix_ms, body, prev: prev.to_string() };
+    let prev = digits(prev.0);
+    let prev = str::from_utf8(&prev).expect("digits are ASCII");
+    let unsealed = Unsealed { seq, unix_ms, body, prev };
     serde_json::to_writer(&mut *to, &unsealed)
         .expect("numbers, texts and lists of them are JSON, and memory takes them");
     // The brace that closes the object; the seal has another one.
     to.pop();
     let hash = Hash::of(&to[start..]);
     to.extend_from_slice(BEFORE_HASH);
-    to.extend_from_slice(hash.to_string().as_bytes());
+    to.extend_from_slice(&digits(hash.0));
     to.extend_from_slice(AFTER_HASH);
     to.push(b'\n');
     hash

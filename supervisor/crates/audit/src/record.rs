@@ -1,7 +1,8 @@
 //! What is recorded. Every text in a record is bounded where the record is made, so that a line has a largest size.
 
 use serde::Serialize;
-use sha2::{Digest as _, Sha256};
+
+use crate::digits;
 
 /// The most of a call's arguments that is kept as text: enough to see what was asked, and a line stays readable.
 pub const MAX_ARGUMENT_TEXT_BYTES: usize = 4 << 10;
@@ -45,14 +46,14 @@ impl Arguments {
     /// The digest of arguments.
     #[must_use]
     pub fn digest(arguments: &impl Serialize) -> Self {
-        Self { sha256: Some(hex::encode(Sha256::digest(json(arguments)))), ..Self::default() }
+        Self { sha256: Some(digits::sha256(&json(arguments))), ..Self::default() }
     }
 
     /// The digest, and as much of the text as is kept.
     #[must_use]
     pub fn text(arguments: &impl Serialize) -> Self {
         let whole = json(arguments);
-        let sha256 = Some(hex::encode(Sha256::digest(&whole)));
+        let sha256 = Some(digits::sha256(&whole));
         let whole = String::from_utf8_lossy(&whole);
         let text = cut(&whole, MAX_ARGUMENT_TEXT_BYTES);
         let cut_bytes = (whole.len() - text.len()) as u64;
@@ -217,7 +218,7 @@ impl Verdicts {
 impl Body {
     /// A call, with its texts within their bounds.
     #[must_use]
-    pub fn call(mut call: Call) -> Self {
+    pub fn call(mut call: Box<Call>) -> Self {
         for text in [
             &mut call.session,
             &mut call.sender,
@@ -238,7 +239,7 @@ impl Body {
         let families = guard.neutralised.iter_mut().map(|(family, _)| family);
         let entries = guard.flags.iter_mut().chain(&mut guard.tainted_by).chain(families);
         entries.for_each(|entry| bound(entry, MAX_ENTRY_BYTES));
-        Self::Call(Box::new(call))
+        Self::Call(call)
     }
 
     /// An operation, with its texts within their bounds.

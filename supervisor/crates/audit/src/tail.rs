@@ -4,8 +4,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest as _, Sha256};
-
+use crate::digits;
 use crate::directory::files_of;
 use crate::line::{self, Hash, Link, MAX_LINE_BYTES};
 
@@ -47,7 +46,7 @@ pub(crate) fn look_at(file: &mut File) -> io::Result<Tail> {
     let cut = (!piece.is_empty()).then(|| Cut {
         at: from + whole.len() as u64,
         bytes: piece.len() as u64,
-        sha256: hex::encode(Sha256::digest(piece)),
+        sha256: digits::sha256(piece),
     });
     let Some(lines) = whole.strip_suffix(b"\n") else {
         return Ok(if from == 0 {

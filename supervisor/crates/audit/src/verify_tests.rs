@@ -410,7 +410,7 @@ proptest! {
     fn the_longest_record_is_a_line(byte in any::<char>(), length in 0_usize..100_000) {
         let long = byte.to_string().repeat(length / byte.len_utf8());
         let who = crate::record::Who { uid: u32::MAX, gid: u32::MAX, pid: u32::MAX, role: "operate", origin: "program" };
-        let body = Body::call(crate::record::Call {
+        let body = Body::call(Box::new(crate::record::Call {
             who,
             session: long.clone(),
             sender: long.clone(),
@@ -430,7 +430,7 @@ proptest! {
             answer_sha256: long.clone(),
             plugin_sha256: long,
             duration_us: u64::MAX,
-        });
+        }));
         let mut line = Vec::new();
         line::seal(u64::MAX, u64::MAX, &body, Hash::NONE, &mut line);
         prop_assert!(line.len() <= line::MAX_LINE_BYTES, "{}", line.len());

@@ -1,5 +1,6 @@
 //! One call of an action, repeated where that is safe.
 
+use std::pin::{Pin, pin};
 use std::time::Duration;
 
 use talon_proto::host::{
@@ -65,7 +66,7 @@ impl Client {
         // Once it may have been begun it has been, whatever becomes of the repetitions.
         let mut begun = false;
         loop {
-            let status = match within(deadline, self.once(request.clone(), &mut watch)).await {
+            let status = match within(deadline, pin!(self.once(request.clone(), &mut watch))).await {
                 Ok(answer) => return Ok(answer),
                 Err(status) => status,
             };
@@ -95,7 +96,7 @@ impl Client {
     ) -> Result<ExecuteResponse, Status> {
         let Some(watch) = watch else {
             let mut host = self.host();
-            let answer = self.awake.wait(host.execute(request)).await;
+            let answer = self.awake.wait(pin!(host.execute(request))).await;
             return answer.map(tonic::Response::into_inner);
         };
         let mut updates = self.host().execute_streaming(request).await?.into_inner();
@@ -142,7 +143,7 @@ fn declared(plugin: &GetPluginResponse, action: &str) -> Option<bool> {
 
 async fn within<T>(
     deadline: Option<Instant>,
-    call: impl Future<Output = Result<T, Status>>,
+    call: Pin<&mut impl Future<Output = Result<T, Status>>>,
 ) -> Result<T, Status> {
     let Some(deadline) = deadline else { return call.await };
     match timeout_at(deadline + ANSWER_SLACK, call).await {

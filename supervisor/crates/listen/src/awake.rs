@@ -37,7 +37,8 @@ impl Awake {
         Self { moment, expected: AtomicBool::new(false) }
     }
 
-    /// Waits for an answer, awake for up to the moment if the last one came within it and nobody else does.
+    /// Waits for an answer, awake for up to the moment if the last one came within it and nobody else does. One that is large had
+    /// better come pinned: it is copied otherwise.
     pub async fn wait<F: Future>(&self, answer: F) -> F::Output {
         let began = Instant::now();
         let mut answer = pin!(answer);

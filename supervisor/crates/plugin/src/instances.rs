@@ -321,16 +321,22 @@ impl Executor {
     ///
     /// # Errors
     /// [`ExecuteError`]; at once when the plugin is stopped, failed or dies during the call.
-    pub async fn execute(&self, request: ExecuteRequest) -> Result<Bytes, ExecuteError> {
+    pub fn execute(
+        &self,
+        request: ExecuteRequest,
+    ) -> impl Future<Output = Result<Bytes, ExecuteError>> + Send + '_ {
         let began = Instant::now();
-        let call = async {
-            let (flight, max_message_bytes) = self.pool.enter(request.deadline).await?;
-            flight.execute(&request, max_message_bytes).await
-        };
-        call.await.map_err(|error| match error {
-            ExecuteError::TimedOut { .. } => ExecuteError::TimedOut { waited: began.elapsed() },
-            other => other,
-        })
+        // Where an `async fn` would hold the request twice.
+        async move {
+            let answer = match self.pool.enter(request.deadline).await {
+                Ok((flight, max_message_bytes)) => flight.execute(&request, max_message_bytes).await,
+                Err(error) => Err(error),
+            };
+            answer.map_err(|error| match error {
+                ExecuteError::TimedOut { .. } => ExecuteError::TimedOut { waited: began.elapsed() },
+                other => other,
+            })
+        }
     }
 
     /// Calls that wait for an instance to become ready.

@@ -104,7 +104,8 @@ impl Link {
         {
             return Ok(opened);
         }
-        let mut dialled = self.dial_anew(&dialled).await?;
+        // Rare, and large.
+        let mut dialled = Box::pin(self.dial_anew(&dialled)).await?;
         Ok(dialled.sender.send_request(head(), false)?)
     }
 

@@ -10,6 +10,7 @@ mod streams;
 mod tap;
 mod unary;
 
+use std::pin::pin;
 use std::sync::atomic::AtomicU8;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -166,7 +167,7 @@ impl Client {
             }
         };
         let head = Head { uri: self.inner.execute.clone(), metadata: metadata.into_headers(), timeout };
-        let answer = self.asked(head, message, max_message_bytes, &tap).await;
+        let answer = self.asked(&head, message, max_message_bytes, &tap).await;
         answer.map_err(|status| {
             let late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
             status::into_error(&status, max_message_bytes, late, began.elapsed())
@@ -328,21 +329,21 @@ impl Client {
         timeout: Option<Duration>,
     ) -> Result<Bytes, Status> {
         let head = Head { uri: unary::uri(path), metadata: HeaderMap::new(), timeout };
-        self.asked(head, talon_wire::message::framed(message), max_answer_bytes, &Tap::default()).await
+        self.asked(&head, talon_wire::message::framed(message), max_answer_bytes, &Tap::default()).await
     }
 
     /// One call on the connection with the fewest, cancelled on the wire when it is late or dropped, unless the tap
     /// is held on to.
     async fn asked(
         &self,
-        head: Head,
+        head: &Head,
         message: Bytes,
         max_answer_bytes: usize,
         tap: &Tap,
     ) -> Result<Bytes, Status> {
         let used = self.least_used();
         let timeout = head.timeout;
-        let call = unary::call(used.link, tap, head, message, max_answer_bytes);
+        let call = pin!(unary::call(used.link, tap, head, message, max_answer_bytes));
         match timeout {
             // Our own clock: the header's is the plugin's to keep, and waiting for a connection counts, too.
             Some(timeout) => tokio::time::timeout(timeout, call)

@@ -3,6 +3,7 @@
 //! By hand, because what is left of it beside h2 is this file: tonic's client boxes the message, the answer and the error on
 //! each of its layers, and copies what it received once more to put the pieces together that mostly are one already.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
@@ -99,7 +100,7 @@ fn timeout_value(timeout: Duration) -> HeaderValue {
 pub(super) async fn call(
     link: &Link,
     tap: &Tap,
-    head: Head,
+    head: &Head,
     message: Bytes,
     max_answer_bytes: usize,
 ) -> Result<Bytes, Status> {
@@ -109,7 +110,7 @@ pub(super) async fn call(
     // What does not fit into the window waits in h2; it is held once, whoever waits for it.
     sending.send_data(message, true).map_err(|error| broken(LinkError::Http(error)))?;
     drop(sending);
-    link.awake().wait(answer(tap, max_answer_bytes)).await
+    link.awake().wait(pin!(answer(tap, max_answer_bytes))).await
 }
 
 async fn answer(tap: &Tap, limit: usize) -> Result<Bytes, Status> {
