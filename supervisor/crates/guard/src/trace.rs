@@ -4,8 +4,8 @@
 //! away (`cancelled`).
 //!
 //! The span is called `call`, its target is `talon::call`, and it carries `call_id`, `plugin`, `action`, `origin` and
-//! `session`; `instance` is for whoever picks one of the plugin's processes, and at the end follow `outcome`, `reason` and
-//! `duration_us`. It has the level of errors so that whatever is logged inside it names its call.
+//! `session`; `instance` is for whoever picks one of the plugin's processes, and at the end of a call that is traced follow `outcome`,
+//! `reason` and `duration_us`, which the log has in a line of their own. It has the level of errors so that whatever is logged inside it names its call.
 //!
 //! # Metrics
 //!
@@ -153,9 +153,9 @@ where
         if let Some(trace) = &call.trace {
             trace.begin(&span);
         }
-        let accepted = call.accepted;
+        let (accepted, traced) = (call.accepted, call.trace.is_some());
         let future = span.in_scope(|| self.inner.call(call));
-        let watch = Watch { span, meters: self.meters.clone(), accepted, ended: false };
+        let watch = Watch { span, meters: self.meters.clone(), accepted, traced, ended: false };
         ResponseFuture { future, watch }
     }
 }
@@ -199,6 +199,8 @@ struct Watch {
     span: Span,
     meters: Arc<Meters>,
     accepted: Instant,
+    /// Whether anybody reads the span's end.
+    traced: bool,
     ended: bool,
 }
 
@@ -215,8 +217,10 @@ impl Watch {
         self.ended = true;
         let took = self.accepted.elapsed();
         let duration_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        // All at once: each time, everybody who listens looks for the span.
-        tracing::record_all!(self.span, outcome = outcome, reason = reason, duration_us = duration_us);
+        if self.traced {
+            // All at once: each time, everybody who listens looks for the span.
+            tracing::record_all!(self.span, outcome = outcome, reason = reason, duration_us = duration_us);
+        }
         tracing::debug!(parent: &self.span, outcome, reason, duration_us, "call finished");
         took
     }
