@@ -16,8 +16,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("cargo:rerun-if-changed={file}");
     }
     let descriptors = protox::compile(files, ["."])?;
-    tonic_prost_build::configure().compile_fds(descriptors)?;
+    // Maps come in one order: what is said twice is said in the same bytes, and everybody who takes arguments keeps them so.
+    tonic_prost_build::configure().btree_map(".").compile_fds(descriptors)?;
     let descriptors = protox::compile(lasting, ["."])?;
-    tonic_prost_build::configure().codec_path("crate::lasting::LastingCodec").compile_fds(descriptors)?;
+    tonic_prost_build::configure()
+        .btree_map(".")
+        .codec_path("crate::lasting::LastingCodec")
+        .compile_fds(descriptors)?;
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! What a tool may know about the call it serves.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub(crate) struct Call {
     pub(crate) deadline: Option<Instant>,
     pub(crate) cancelled: CancellationToken,
     pub(crate) injected: BTreeMap<String, String>,
-    pub(crate) credentials: HashMap<String, CredentialHeader>,
+    pub(crate) credentials: BTreeMap<String, CredentialHeader>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) state: StateSource,
     pub(crate) progress: ProgressTo,

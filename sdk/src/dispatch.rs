@@ -63,7 +63,7 @@ pub(crate) async fn execute(
         trace: host.trace,
     };
     let span = tracing::info_span!("call", call_id = id.as_str(), action = tool.name());
-    let run = pin!(tool.run(args.into_iter().collect(), call));
+    let run = pin!(tool.run(args, call));
     match catch_panic(run).instrument(span.clone()).await {
         Ok(Ok(output)) => Ok(answer(id, output)),
         Ok(Err(error)) => {

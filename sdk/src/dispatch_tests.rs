@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use talon_proto::plugin::CredentialHeader;
 use tokio::sync::oneshot;
@@ -12,7 +12,7 @@ fn request(action: &str, args: &[(&str, &str)]) -> ToolCallRequest {
         plugin: "p".to_owned(),
         action: action.to_owned(),
         args: args.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
-        credential_headers: HashMap::new(),
+        credential_headers: BTreeMap::new(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! A client of `host.sock`.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub struct Client {
 
 /// Arguments of a call, from pairs.
 #[must_use]
-pub fn args(pairs: &[(&str, &str)]) -> HashMap<String, String> {
+pub fn args(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
 }
 

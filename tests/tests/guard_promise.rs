@@ -1,7 +1,7 @@
 //! What the guard promises of an answer, seen from outside: through a real supervisor, a real plugin and the command
 //! line.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use talon_proto::host::{
     ExecuteRequest, ExecuteResponse, GetRawAnswerRequest, ListRawAnswersRequest, Outcome,
@@ -25,7 +25,7 @@ async fn in_session(
     action: &str,
     pairs: &[(&str, &str)],
 ) -> ExecuteResponse {
-    let context = HashMap::from([("session_id".to_owned(), session.to_owned())]);
+    let context = BTreeMap::from([("session_id".to_owned(), session.to_owned())]);
     let request = ExecuteRequest {
         plugin: plugin.to_owned(),
         action: action.to_owned(),

@@ -1,7 +1,7 @@
 //! Health and metrics: what is exposed is what the docs list, what the dashboard and the alerts ask for is exposed, and what
 //! the alerts are about shows.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::process::Command;
 
 use talon_proto::host::{ExecuteRequest, Outcome};
@@ -29,7 +29,7 @@ fn sum(page: &Page, metric: &str, labels: &[(&str, &str)]) -> f64 {
 }
 
 async fn call(supervisor: &Supervisor, plugin: &str, action: &str, pairs: &[(&str, &str)]) -> Outcome {
-    let context = HashMap::from([("session_id".to_owned(), "one".to_owned())]);
+    let context = BTreeMap::from([("session_id".to_owned(), "one".to_owned())]);
     let request = ExecuteRequest {
         plugin: plugin.to_owned(),
         action: action.to_owned(),

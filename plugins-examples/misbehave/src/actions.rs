@@ -1,6 +1,5 @@
 //! The lies that are told in answers.
 
-use std::collections::HashMap;
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
@@ -124,7 +123,7 @@ pub(crate) async fn execute(shared: &Arc<Shared>, call: ToolCallRequest, headers
     let message = |result: ToolResultResponse| Reply::Message(result.encode_to_vec().into());
     match call.action.as_str() {
         "echo" if call.args.contains_key("text") => message(result(text("text"))),
-        "echo" => message(result(format!("{:?}", sorted(&call.args)))),
+        "echo" => message(result(format!("{:?}", call.args))),
         "need" if call.args.contains_key("text") => message(result(text("text"))),
         "need" => message(ToolResultResponse { error: "text is missing".into(), ..result(String::new()) }),
         "hostile" => message(result(HOSTILE.to_owned())),
@@ -293,17 +292,13 @@ pub(crate) async fn execute(shared: &Arc<Shared>, call: ToolCallRequest, headers
             names.sort();
             message(result(names.join("\n")))
         }
-        "whoami" => message(result(format!("{:?}", sorted(&call.args)))),
+        "whoami" => message(result(format!("{:?}", call.args))),
         "wipe" => message(result("wiped".into())),
         other => message(ToolResultResponse {
             error: format!("{} has no action {other}", shared.options.name),
             ..result(String::new())
         }),
     }
-}
-
-fn sorted(args: &HashMap<String, String>) -> std::collections::BTreeMap<&String, &String> {
-    args.iter().collect()
 }
 
 async fn knock(path: &str) -> std::io::Result<usize> {

@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,8 +61,8 @@ fn call(action: &str) -> ToolCallRequest {
         id: "c1".to_owned(),
         plugin: "p".to_owned(),
         action: action.to_owned(),
-        args: HashMap::new(),
-        credential_headers: HashMap::new(),
+        args: BTreeMap::new(),
+        credential_headers: BTreeMap::new(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Calling a tool in the test's own process.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ impl Call {
             deadline: None,
             cancelled: CancellationToken::new(),
             injected: BTreeMap::new(),
-            credentials: HashMap::new(),
+            credentials: BTreeMap::new(),
             settings: Arc::default(),
             state: StateSource::from_env(None),
             progress: ProgressTo::Nobody,

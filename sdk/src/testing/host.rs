@@ -171,8 +171,8 @@ impl Host {
             id: id.clone(),
             plugin: String::new(),
             action: action.to_owned(),
-            args: to_text(args).into_iter().collect(),
-            credential_headers: std::collections::HashMap::new(),
+            args: to_text(args),
+            credential_headers: std::collections::BTreeMap::new(),
         };
         accept(&id, self.client.execute(request, Some(timeout)).await?)
     }

@@ -1,13 +1,13 @@
 //! A call's arguments on their way from JSON to what plugins get: a text each.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use rmcp::model::JsonObject;
 use serde_json::Value;
 
 /// A string is passed as it is, everything else as its JSON text. `null` is an argument that was left out: models write
 /// it for what they do not want to say, and a plugin would get the word.
-pub(crate) fn on_wire(arguments: Option<JsonObject>) -> HashMap<String, String> {
+pub(crate) fn on_wire(arguments: Option<JsonObject>) -> BTreeMap<String, String> {
     let given = arguments.unwrap_or_default().into_iter();
     given
         .filter_map(|(name, value)| match value {

@@ -1,6 +1,6 @@
 //! Arguments of a call on the command line: `key=value` and `--arg-file key=FILE`.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -26,8 +26,8 @@ pub(super) struct Arguments {
 
 impl Arguments {
     /// Reads the files and puts everything together; a key that is given twice is a mistake, not a choice.
-    pub(super) fn collect(self) -> Result<HashMap<String, String>, Failure> {
-        let mut args = HashMap::new();
+    pub(super) fn collect(self) -> Result<BTreeMap<String, String>, Failure> {
+        let mut args = BTreeMap::new();
         for (key, value) in self.pairs {
             insert(&mut args, key, value)?;
         }
@@ -50,7 +50,7 @@ impl Arguments {
     }
 }
 
-fn insert(args: &mut HashMap<String, String>, key: String, value: String) -> Result<(), Failure> {
+fn insert(args: &mut BTreeMap<String, String>, key: String, value: String) -> Result<(), Failure> {
     if args.contains_key(&key) {
         return Err(Failure::usage(format!("the argument {key:?} is given twice: give it once")));
     }

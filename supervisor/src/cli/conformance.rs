@@ -1,6 +1,6 @@
 //! `talon conformance`: checks a plugin from outside.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -96,7 +96,7 @@ fn named(text: &str) -> Result<Named, String> {
         return Err("write it as 'NAME KEY=VALUE'".to_owned());
     }
     let rest = rest.trim();
-    let args: HashMap<String, String> = if rest.starts_with('{') {
+    let args: BTreeMap<String, String> = if rest.starts_with('{') {
         let text = |value: Value| match value {
             Value::String(text) => text,
             other => other.to_string(),
@@ -280,8 +280,7 @@ mod tests {
     fn a_call_is_a_name_and_arguments() {
         let args = |text: &str| {
             let named = named(text).unwrap();
-            let mut args: Vec<_> = named.args.into_iter().collect();
-            args.sort();
+            let args: Vec<_> = named.args.into_iter().collect();
             (named.action, args)
         };
         let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());

@@ -1,6 +1,6 @@
 //! `talon exec`: one call to one plugin file, without a daemon.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -87,7 +87,7 @@ impl ExecArgs {
         self,
         config: Arc<Config>,
         spec: PluginSpec,
-        args: HashMap<String, String>,
+        args: BTreeMap<String, String>,
         out: &mut Out,
     ) -> Result<u8, Failure> {
         let failed = |error: &dyn std::fmt::Display| Failure::failed(error.to_string());
@@ -124,7 +124,7 @@ impl ExecArgs {
         self,
         plugin: &Plugin,
         door: &Door,
-        args: HashMap<String, String>,
+        args: BTreeMap<String, String>,
         out: &mut Out,
     ) -> Result<u8, Failure> {
         plugin.settled().await;
@@ -152,7 +152,7 @@ impl ExecArgs {
         };
         let id = ulid::Ulid::generate().to_string();
         let mut call = Call::new(id.clone(), plugin.name().as_str(), action, Origin::Person);
-        call.args = args.into_iter().collect();
+        call.args = args;
         call.timeout = self.timeout;
         let accepted = call.accepted;
         let guarded = door.call(call).await.map_err(|error| Failure::failed(error.to_string()))?;

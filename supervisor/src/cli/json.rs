@@ -1,5 +1,7 @@
 //! Results for programs. The keys are those of `proto/talon/host/v1/host.proto`, and they stay.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 use talon_guard::Report;
 use talon_proto::host::{
@@ -295,10 +297,8 @@ pub(super) fn log_line(line: &LogLine) -> Value {
 }
 
 /// A map in the order of its keys: two runs with the same result print the same text.
-fn sorted<V: Into<Value>>(map: std::collections::HashMap<String, V>) -> Value {
-    let mut pairs: Vec<(String, V)> = map.into_iter().collect();
-    pairs.sort_by(|left, right| left.0.cmp(&right.0));
-    Value::Object(pairs.into_iter().map(|(key, value)| (key, value.into())).collect::<Map<_, _>>())
+fn sorted<V: Into<Value>>(map: BTreeMap<String, V>) -> Value {
+    Value::Object(map.into_iter().map(|(key, value)| (key, value.into())).collect::<Map<_, _>>())
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What became of a plugin's calls, in numbers.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -55,7 +55,7 @@ impl Sums {
         }
     }
 
-    fn read(&self) -> HashMap<String, u64> {
+    fn read(&self) -> BTreeMap<String, u64> {
         let sums = lock(&self.0);
         sums.iter().map(|(word, sum)| ((*word).to_owned(), *sum)).collect()
     }

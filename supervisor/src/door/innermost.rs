@@ -66,8 +66,8 @@ fn request(call: Call) -> ExecuteRequest {
             id: call.id.to_string(),
             plugin: call.declared_name,
             action: call.action,
-            args: call.args.into_iter().collect(),
-            credential_headers: call.credentials.into_iter().collect(),
+            args: call.args,
+            credential_headers: call.credentials,
         },
         deadline: call.deadline,
         // Below the deadline layer a wish is left only where it is what ends the call.

@@ -112,11 +112,11 @@ fn begin(
     let CallId { asked, unique } = call_id(request.call_id)?;
     let origin = if request.for_model { Origin::Model } else { permitted.origin };
     let mut call = Call::new(unique, request.plugin, request.action, origin);
-    call.args = request.args.into_iter().collect();
+    call.args = request.args;
     call.granted = granted;
     call.follower = follower;
     call.trace = trace;
-    call.context = request.context.into_iter().collect();
+    call.context = request.context;
     call.scope = scope(permitted.peer.uid, &call.context);
     call.timeout = (request.timeout_ms > 0).then(|| Duration::from_millis(request.timeout_ms));
     tracing::debug!(

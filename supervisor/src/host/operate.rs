@@ -63,8 +63,7 @@ pub(super) async fn approve(
 ) -> Result<Response<ApproveResponse>, Status> {
     let plugin = operator(service, &request, "approve", &request.get_ref().name)?;
     let ApproveRequest { actions, digests, .. } = request.into_inner();
-    let approve =
-        |plugin: Plugin| async move { plugin.approve(actions, digests.into_iter().collect()).await };
+    let approve = |plugin: Plugin| async move { plugin.approve(actions, digests).await };
     let approved = service.carry_out(&plugin, approve).await?;
     tracing::info!(plugin = %plugin.name(), actions = approved.join(","), "approved");
     Ok(Response::new(ApproveResponse { plugin: Some(service.view(&plugin)), approved }))

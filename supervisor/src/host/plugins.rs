@@ -61,10 +61,7 @@ pub(super) fn get(
             let known = service.door.capabilities(&plugin, &offered.capability);
             shown(&plugin, &known, offered, seen, *for_model)
         }),
-        declaration_digests: offered
-            .filter(|_| decides)
-            .map(|offered| offered.digests.into_iter().collect())
-            .unwrap_or_default(),
+        declaration_digests: offered.filter(|_| decides).map(|offered| offered.digests).unwrap_or_default(),
         settings: Some(settings(service, &plugin, decides)),
     }))
 }

@@ -1,6 +1,6 @@
 //! What the tests look at: a supervisor with six plugins, read twice.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use talon_proto::host::{
@@ -59,7 +59,7 @@ pub(crate) fn status(moment: u64) -> GetStatusResponse {
     if let Some(counters) = &mut search.counters {
         counters.faults = moment * 2;
     }
-    search.restarts = HashMap::from([("exited".to_owned(), 2), ("health".to_owned(), 1)]);
+    search.restarts = BTreeMap::from([("exited".to_owned(), 2), ("health".to_owned(), 1)]);
     let mut csv = ready("csv-query", 4302, 2, 20_000);
     if let Some(counters) = &mut csv.counters {
         (counters.p50_us, counters.p99_us) = (240_000, 1_900_000);

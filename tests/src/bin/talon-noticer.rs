@@ -3,7 +3,7 @@
 //!
 //! `talon-noticer [--echo DESCRIPTION]`
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -87,7 +87,7 @@ impl Noticer {
         PluginCapabilities { name: "noticer".to_owned(), actions, ..PluginCapabilities::default() }
     }
 
-    async fn run(&self, id: &str, action: &str, args: &HashMap<String, String>) -> String {
+    async fn run(&self, id: &str, action: &str, args: &BTreeMap<String, String>) -> String {
         let arg = |name: &str| args.get(name).cloned().unwrap_or_default();
         match action {
             "tell" => {

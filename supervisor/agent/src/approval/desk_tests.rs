@@ -126,7 +126,7 @@ async fn a_call_waits_is_shown_exactly_and_runs_when_it_is_approved() {
     let (asked, parked) = setting.park(Call::new("c1")).await;
     let args = Call::new("c1").args;
     assert_eq!((parked.plugin.as_str(), parked.action.as_str()), ("shell", "run"));
-    assert_eq!(parked.args, args.clone().into_iter().collect());
+    assert_eq!(parked.args, args.clone());
     assert_eq!(parked.digest, digest("shell", "run", &args));
     assert_eq!((parked.why.as_str(), parked.state.as_str()), ("pattern: rm -rf", "pending"));
     assert_eq!((parked.sender.as_str(), parked.session_id.as_str()), ("alice", "S1"));

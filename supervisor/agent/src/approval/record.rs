@@ -163,7 +163,7 @@ impl Record {
             sender: self.sender.clone(),
             plugin: self.plugin.clone(),
             action: self.action.clone(),
-            args: self.args.clone().into_iter().collect(),
+            args: self.args.clone(),
             why: self.why.clone(),
             state: self.state.word().to_owned(),
             asked_unix_ms: millis(self.asked_at),

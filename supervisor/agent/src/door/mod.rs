@@ -112,8 +112,8 @@ impl Host for Door {
         let request = ExecuteRequest {
             plugin: plugin.clone(),
             action: action.clone(),
-            args: args.clone().into_iter().collect(),
-            context: context.clone().into_iter().collect(),
+            args: args.clone(),
+            context: context.clone(),
             for_model: true,
             within: within.clone(),
             ..ExecuteRequest::default()

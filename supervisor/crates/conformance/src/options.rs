@@ -1,6 +1,6 @@
 //! What may be done with a plugin, and which checks are wanted.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use talon_sanitize::{Raw, Sanitized};
 
@@ -13,7 +13,7 @@ pub struct Named {
     /// Its name.
     pub action: String,
     /// The arguments.
-    pub args: HashMap<String, String>,
+    pub args: BTreeMap<String, String>,
 }
 
 /// What may be done with a plugin, and which checks are wanted.

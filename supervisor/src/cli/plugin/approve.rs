@@ -1,6 +1,6 @@
 //! `talon plugin approve`.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use clap::Args;
 use talon_plugin::PLUGIN_TEXTS;
@@ -74,7 +74,7 @@ impl ApproveArgs {
 
     /// Shows the changed actions that are asked for; their digests, and an empty one for an action that had not changed, which
     /// is the digest of nothing.
-    fn shown(&self, seen: &GetPluginResponse, out: &mut Out) -> HashMap<String, String> {
+    fn shown(&self, seen: &GetPluginResponse, out: &mut Out) -> BTreeMap<String, String> {
         let mut digests = seen.declaration_digests.clone();
         if !self.actions.is_empty() {
             digests.retain(|action, _| self.actions.contains(action));

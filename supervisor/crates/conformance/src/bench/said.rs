@@ -1,6 +1,6 @@
 //! One call of an action, and what came back.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use prost::Message;
@@ -64,7 +64,7 @@ impl Bench<'_> {
         session: &Session,
         id: &str,
         action: &str,
-        args: &HashMap<String, String>,
+        args: &BTreeMap<String, String>,
     ) -> Said {
         self.call_with(session, id, action, args, None, CALL_PATIENCE).await
     }
@@ -75,7 +75,7 @@ impl Bench<'_> {
         session: &Session,
         id: &str,
         action: &str,
-        args: &HashMap<String, String>,
+        args: &BTreeMap<String, String>,
         timeout: Option<Duration>,
         patience: Duration,
     ) -> Said {

@@ -1,6 +1,6 @@
 //! What may be called, and with which arguments.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 use talon_proto::plugin::{Action, Parameter, PluginCapabilities};
@@ -21,7 +21,7 @@ const MAX_TOLD: usize = 8;
 pub(crate) struct Target {
     pub(crate) action: String,
     /// Of a call that should go well; made up unless the author named them.
-    pub(crate) args: HashMap<String, String>,
+    pub(crate) args: BTreeMap<String, String>,
     /// What it declares of its parameters.
     pub(crate) parameters: Vec<Parameter>,
     /// Whether the plugin has it.
@@ -37,7 +37,7 @@ pub(crate) struct Targets {
 
 impl Target {
     fn unknown() -> Self {
-        let (args, parameters) = (HashMap::new(), Vec::new());
+        let (args, parameters) = (BTreeMap::new(), Vec::new());
         Self { action: UNKNOWN_ACTION.to_owned(), args, parameters, known: false }
     }
 
@@ -169,7 +169,7 @@ mod tests {
         };
         assert_eq!(of(&Options::default()), ["read"]);
         assert_eq!(of(&Options { allow_calls: true, ..Options::default() }), ["read", "write", "person"]);
-        let named = Named { action: "write".to_owned(), args: HashMap::new() };
+        let named = Named { action: "write".to_owned(), args: BTreeMap::new() };
         assert_eq!(of(&Options { actions: vec![named], ..Options::default() }), ["write", "read"]);
         let told = Targets::of(Some(&declared()), &Options::default()).told();
         assert!(told.contains("called: read; not called") && told.contains("write, person"), "{told}");
@@ -179,7 +179,7 @@ mod tests {
     fn arguments_are_made_up_from_what_is_declared() {
         let args = Targets::of(Some(&declared()), &Options::default()).first().args;
         let expected = [("n", "1"), ("m", "7"), ("s", "b")].map(|(k, v)| (k.to_owned(), v.to_owned()));
-        assert_eq!(args, HashMap::from(expected));
+        assert_eq!(args, BTreeMap::from(expected));
     }
 
     #[test]

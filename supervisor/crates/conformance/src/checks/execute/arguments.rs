@@ -1,6 +1,6 @@
 //! Calls that no host would let through: what is missing, unknown or hostile.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use talon_sanitize::{Raw, Sanitized, inert};
 
@@ -24,7 +24,7 @@ const DEPTH: usize = 10_000;
 async fn taken(
     bench: &mut Bench<'_>,
     action: &str,
-    args: &HashMap<String, String>,
+    args: &BTreeMap<String, String>,
     what: Sanitized,
 ) -> Result<(Said, Finding), Finding> {
     bench.live().await?;
@@ -35,7 +35,7 @@ async fn taken(
 }
 
 pub(in crate::checks) async fn unknown_action(bench: &mut Bench<'_>) -> Result<Finding, Finding> {
-    let none = HashMap::new();
+    let none = BTreeMap::new();
     let mut worst = Worst::default();
     let (said, finding) = taken(bench, UNKNOWN_ACTION, &none, "an unknown action".into()).await?;
     if let Said::Answer(answer) = &said
@@ -62,7 +62,7 @@ pub(in crate::checks) async fn missing(bench: &mut Bench<'_>) -> Result<Finding,
     let mut worst = Worst::default();
     for target in targets {
         let what = inert!("{} without its arguments", target.shown());
-        let (said, finding) = taken(bench, &target.action, &HashMap::new(), what).await?;
+        let (said, finding) = taken(bench, &target.action, &BTreeMap::new(), what).await?;
         worst.take(finding)?;
         if let Said::Answer(answer) = said
             && answer.error.is_empty()
@@ -139,7 +139,7 @@ pub(in crate::checks) async fn hostile(bench: &mut Bench<'_>) -> Result<Finding,
         }
     }
     if calls == 0 {
-        let args = HashMap::from([("a\0b".to_owned(), CONTROL.to_owned())]);
+        let args = BTreeMap::from([("a\0b".to_owned(), CONTROL.to_owned())]);
         let what = "an unknown action with hostile arguments".into();
         let (_, finding) = taken(bench, UNKNOWN_ACTION, &args, what).await?;
         worst.take(finding)?;
