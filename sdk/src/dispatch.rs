@@ -63,8 +63,9 @@ pub(crate) async fn execute(
         trace: host.trace,
     };
     let span = tracing::info_span!("call", call_id = id.as_str(), action = tool.name());
-    let run = pin!(tool.run(args, call));
-    match catch_panic(run).instrument(span.clone()).await {
+    // The span is the future's own, so that what a tool logs as it is dropped names its call.
+    let run = pin!(tool.run(args, call).instrument(span.clone()));
+    match catch_panic(run).await {
         Ok(Ok(output)) => Ok(answer(id, output)),
         Ok(Err(error)) => {
             if let Some(chain) = error.chain() {

@@ -162,3 +162,32 @@ async fn the_deadline_is_known_to_the_tool() {
     let answer = execute(&[tool], request("t", &[]), deadline, host()).await.expect("answered");
     assert_eq!(answer.content, "Some(5s) Some(0ns) true");
 }
+
+/// Says, when it is dropped, in which span that is.
+struct Dropped(Option<oneshot::Sender<Option<&'static str>>>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        let span = tracing::Span::current().metadata().map(tracing::Metadata::name);
+        let _ = self.0.take().expect("it is dropped once").send(span);
+    }
+}
+
+#[tokio::test]
+async fn what_a_tool_logs_when_its_caller_goes_away_names_the_call() {
+    let _logged = tracing::subscriber::set_default(tracing_subscriber::registry());
+    let (says, mut said) = oneshot::channel();
+    let held = std::sync::Mutex::new(Some(Dropped(Some(says))));
+    let tool = Tool::new("wait", "Waits.", move |(): (), _: Context| {
+        let held = held.lock().expect("nobody panics").take();
+        async move {
+            let _held = held;
+            std::future::pending::<Result<String, ToolError>>().await
+        }
+    });
+    let mut call = Box::pin(run(tool, request("wait", &[])));
+    let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+    assert!(call.as_mut().poll(&mut cx).is_pending());
+    drop(call);
+    assert_eq!(said.try_recv(), Ok(Some("call")));
+}

@@ -5,6 +5,7 @@ use std::ops::{Deref, RangeInclusive};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::processes::in_uid_range;
 
@@ -16,8 +17,9 @@ struct Shelf {
     ranges: u32,
 }
 
-/// For most tests: more plugins than any of them has.
-const FEW: Shelf = Shelf { first: 70_000, each: 20, ranges: 450 };
+/// For most tests: more plugins than any of them has. Below 70,000, from where on tests of single crates and commands like `talon exec`
+/// have theirs, and above the ids that 16 bits hold.
+const FEW: Shelf = Shelf { first: 65_600, each: 20, ranges: 220 };
 
 /// For tests of many plugins: above all of the others, and below those that container tools hand out.
 const MANY: Shelf = Shelf { first: 80_000, each: 1000, ranges: 10 };
@@ -51,9 +53,11 @@ impl Deref for Uids {
 }
 
 impl Shelf {
-    /// So many uids of a range that nobody has. The process id spreads those who look.
+    /// So many uids of a range that nobody has. Those who look are spread, and a range is not taken again at once: what was killed
+    /// may still be on its way to its uid.
     fn take(&self, uids: u32) -> Uids {
-        let start = std::process::id() % self.ranges;
+        static TAKEN: AtomicU32 = AtomicU32::new(0);
+        let start = std::process::id().wrapping_add(TAKEN.fetch_add(1, Ordering::Relaxed)) % self.ranges;
         let firsts = (0..self.ranges).map(|next| self.first + (start + next) % self.ranges * self.each);
         let mut free = firsts.filter_map(|first| {
             let name = UnixListener::bind_addr(&name(first));
@@ -82,11 +86,13 @@ mod tests {
 
     #[test]
     fn no_range_is_taken_twice() {
-        let shelf = Shelf { first: 60_000, each: 5, ranges: 3 };
+        // This process's own, whoever else tests on this machine.
+        let first = 1_000_000 + 16 * std::process::id();
+        let shelf = Shelf { first, each: 5, ranges: 3 };
         let taken = [shelf.take(5), shelf.take(5), shelf.take(5)];
         let mut firsts = taken.each_ref().map(|uids| *uids.start());
         firsts.sort_unstable();
-        assert_eq!(firsts, [60_000, 60_005, 60_010]);
+        assert_eq!(firsts, [first, first + 5, first + 10]);
         drop(taken);
         assert!(firsts.contains(shelf.take(5).start()));
     }

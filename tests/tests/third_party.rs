@@ -97,7 +97,7 @@ async fn is_jailed(supervisor: &Supervisor, server: &str) {
             continue;
         }
         if is_root() {
-            assert!(instance.uid >= 70_000, "{instance:?}");
+            assert!(instance.uid >= 65_600, "{instance:?}");
             let uids: Vec<&str> = field("Uid:").split_whitespace().collect();
             assert_eq!(uids, vec![instance.uid.to_string(); 4], "{status}");
         }

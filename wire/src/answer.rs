@@ -1,7 +1,7 @@
 //! The answer to one request, from the work on it to its last byte.
 
 use std::future::poll_fn;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 
 use h2::server::SendResponse;
@@ -31,30 +31,52 @@ pub enum Answer {
     Other(Response<Body>),
 }
 
-/// Answers a request with what `work` comes to. Resolves once h2 has taken the whole answer, which it does no faster than the other
-/// end has room for it, or once nobody wants it: the other end reset the stream, or its time is over. Work that is not done then is
-/// to be dropped. It is pinned by whoever has it, because work that is handed on is copied each time, and is large.
+/// Answers a request with what `work` comes to: [`awaited`], and then [`send`].
 pub async fn answer(
     mut respond: SendResponse<Bytes>,
     deadline: Option<Instant>,
-    work: Pin<&mut impl Future<Output = Result<Answer, Status>>>,
+    work: impl Future<Output = Result<Answer, Status>>,
 ) {
+    let answer = {
+        let work = pin!(work);
+        awaited(&mut respond, deadline, work).await
+    };
+    if let Some(answer) = answer {
+        send(respond, answer).await;
+    }
+}
+
+/// What work comes to, as long as somebody waits for it: `None` once the other end has reset the stream, and a status that says so once
+/// its time is over.
+///
+/// Work that is not done then is to be dropped before the answer goes out, so that whoever calls again finds its place free. It is pinned
+/// by who has it, because a future that is handed on is copied each time, and work is large.
+pub async fn awaited(
+    respond: &mut SendResponse<Bytes>,
+    deadline: Option<Instant>,
+    work: Pin<&mut impl Future<Output = Result<Answer, Status>>>,
+) -> Option<Result<Answer, Status>> {
     let over = async {
         match deadline {
             Some(deadline) => sleep_until(deadline).await,
             None => std::future::pending().await,
         }
     };
-    let answer = tokio::select! {
+    tokio::select! {
         biased;
-        answer = work => answer,
-        _ = poll_fn(|cx| respond.poll_reset(cx)) => return,
-        () = over => Err(Status::cancelled(TIMER)),
-    };
+        answer = work => Some(answer),
+        _ = poll_fn(|cx| respond.poll_reset(cx)) => None,
+        () = over => Some(Err(Status::cancelled(TIMER))),
+    }
+}
+
+/// Sends an answer. Resolves once h2 has taken all of it, which it does no faster than the other end has room for it, or once nobody
+/// wants it.
+pub async fn send(mut respond: SendResponse<Bytes>, answer: Result<Answer, Status>) {
     // Who is gone gets nothing, and there is nobody else to tell.
     let _gone = match answer {
         Ok(Answer::Message(message)) => send_message(&mut respond, message).await,
-        Ok(Answer::Other(response)) => send(&mut respond, response).await,
+        Ok(Answer::Other(response)) => send_response(&mut respond, response).await,
         Err(status) => respond.send_response(status.into_http(), true).map(drop),
     };
 }
@@ -74,7 +96,7 @@ async fn send_message(respond: &mut SendResponse<Bytes>, message: Bytes) -> Resu
 }
 
 /// Sends an answer whose body may go on for long, no faster than the other end takes it and no longer than it wants it.
-async fn send(respond: &mut SendResponse<Bytes>, response: Response<Body>) -> Result<(), h2::Error> {
+async fn send_response(respond: &mut SendResponse<Bytes>, response: Response<Body>) -> Result<(), h2::Error> {
     let (head, mut body) = response.into_parts();
     let ended = body.is_end_stream();
     let mut sending = respond.send_response(Response::from_parts(head, ()), ended)?;

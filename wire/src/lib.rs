@@ -10,10 +10,10 @@
 //! # async fn serve(request: Request<h2::RecvStream>, respond: h2::server::SendResponse<prost::bytes::Bytes>) {
 //! let (head, body) = request.into_parts();
 //! let deadline = deadline_of(&head.headers);
-//! let work = std::pin::pin!(async {
+//! let work = async {
 //!     let asked: String = message::read(body, 1 << 20).await?;
 //!     Ok(Answer::Message(message::framed(&asked)))
-//! });
+//! };
 //! answer(respond, deadline, work).await;
 //! # }
 //! ```
@@ -23,6 +23,6 @@ pub mod message;
 mod received;
 mod timeout;
 
-pub use answer::{Answer, answer};
+pub use answer::{Answer, answer, awaited, send};
 pub use received::{is_plain, received};
 pub use timeout::deadline_of;

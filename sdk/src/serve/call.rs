@@ -9,7 +9,7 @@ use std::sync::Arc;
 use h2::RecvStream;
 use h2::server::SendResponse;
 use prost::bytes::Bytes;
-use talon_wire::{Answer, answer, deadline_of, is_plain, message, received};
+use talon_wire::{Answer, answer, awaited, deadline_of, is_plain, message, received, send};
 use tonic::codegen::http::Request;
 use tonic::codegen::http::request::Parts;
 use tonic_health::pb::health_server::Health;
@@ -30,18 +30,23 @@ pub(super) fn is_execute(request: &Request<RecvStream>) -> bool {
 /// would hold its arguments twice.
 pub(super) fn execute(
     request: Request<RecvStream>,
-    respond: SendResponse<Bytes>,
+    mut respond: SendResponse<Bytes>,
     wire: Arc<Wire>,
 ) -> impl Future<Output = ()> + Send {
     let deadline = deadline_of(request.headers());
     let (Parts { headers, .. }, body) = request.into_parts();
     async move {
-        let work = pin!(async {
-            let request = message::read(body, MAX_REQUEST_BYTES).await?;
-            let result = wire.run(request, &headers, deadline).await?;
-            Ok(Answer::Message(message::framed(&result)))
-        });
-        answer(respond, deadline, work).await;
+        let answer = {
+            let work = pin!(async {
+                let request = message::read(body, MAX_REQUEST_BYTES).await?;
+                let result = wire.run(request, &headers, deadline).await?;
+                Ok(Answer::Message(message::framed(&result)))
+            });
+            awaited(&mut respond, deadline, work).await
+        };
+        if let Some(answer) = answer {
+            send(respond, answer).await;
+        }
     }
 }
 
@@ -52,11 +57,11 @@ pub(super) async fn other<H: Health>(
     mut router: Router<H>,
 ) {
     let deadline = deadline_of(request.headers());
-    let work = pin!(async {
+    let work = async {
         match router.call(request.map(received)).await {
             Ok(response) => Ok(Answer::Other(response)),
             Err(never) => match never {},
         }
-    });
+    };
     answer(respond, deadline, work).await;
 }

@@ -13,7 +13,7 @@ use http::Request;
 use http::request::Parts;
 use talon_listen::{BODY_WAIT, not_in_time};
 use talon_proto::host::host_server::{Host, HostServer};
-use talon_wire::{Answer, answer, deadline_of, is_plain, message, received};
+use talon_wire::{Answer, answer, awaited, deadline_of, is_plain, message, received, send};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tonic::metadata::MetadataMap;
@@ -96,35 +96,41 @@ impl<H: Host> Serving<H> {
     fn execute(
         self: Arc<Self>,
         request: Request<RecvStream>,
-        respond: SendResponse<Bytes>,
+        mut respond: SendResponse<Bytes>,
     ) -> impl Future<Output = ()> + Send {
         let deadline = deadline_of(request.headers());
         let (Parts { headers, extensions, .. }, body) = request.into_parts();
         async move {
             // Kept until the answer was taken.
             let mut place = None;
-            let work = pin!(async {
-                place = Some(self.requests.admit(&extensions)?);
-                let read = timeout(BODY_WAIT, message::read(body, self.max_request_bytes));
-                let request = read.await.map_err(|_| not_in_time())??;
-                let metadata = MetadataMap::from_headers(headers);
-                let request = tonic::Request::from_parts(metadata, extensions, request);
-                let answer = self.host.execute(request).await?;
-                Ok(Answer::Message(message::framed(answer.get_ref())))
-            });
-            answer(respond, deadline, work).await;
+            let answer = {
+                let work = pin!(async {
+                    place = Some(self.requests.admit(&extensions)?);
+                    let read = timeout(BODY_WAIT, message::read(body, self.max_request_bytes));
+                    let request = read.await.map_err(|_| not_in_time())??;
+                    let metadata = MetadataMap::from_headers(headers);
+                    let request = tonic::Request::from_parts(metadata, extensions, request);
+                    let answer = self.host.execute(request).await?;
+                    Ok(Answer::Message(message::framed(answer.get_ref())))
+                });
+                awaited(&mut respond, deadline, work).await
+            };
+            if let Some(answer) = answer {
+                send(respond, answer).await;
+            }
+            drop(place);
         }
     }
 
     /// Anything else.
     async fn other(self: Arc<Self>, request: Request<RecvStream>, respond: SendResponse<Bytes>) {
         let deadline = deadline_of(request.headers());
-        let work = pin!(async {
+        let work = async {
             match self.others.clone().call(request.map(received)).await {
                 Ok(answer) => Ok(Answer::Other(answer)),
                 Err(never) => match never {},
             }
-        });
+        };
         answer(respond, deadline, work).await;
     }
 }

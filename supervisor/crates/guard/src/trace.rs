@@ -4,8 +4,9 @@
 //! away (`cancelled`).
 //!
 //! The span is called `call`, its target is `talon::call`, and it carries `call_id`, `plugin`, `action`, `origin` and
-//! `session`; `instance` is for whoever picks one of the plugin's processes, and at the end of a call that is traced follow `outcome`,
-//! `reason` and `duration_us`, which the log has in a line of their own. It has the level of errors so that whatever is logged inside it names its call.
+//! `session`; `instance` is for whoever picks one of the plugin's processes, and at the end of a call that is traced
+//! follow `outcome`, `reason` and `duration_us`, which the log has in a line of their own. It has the level of errors so
+//! that whatever is logged inside it names its call.
 //!
 //! # Metrics
 //!
