@@ -305,6 +305,13 @@ impl Shared {
 
     fn works(&self) {
         self.late.store(false, Ordering::Relaxed);
+        if self.state().problem.is_none() && !self.losing.load(Ordering::Relaxed) {
+            return;
+        }
+        // What is told says that the file has the place of what is missing: then it has to be there, behind all that waits before it.
+        if self.queue.holds_lost() {
+            return;
+        }
         let failed = self.state().problem.take().is_some();
         let losing = self.losing.swap(false, Ordering::Relaxed);
         if failed || losing {

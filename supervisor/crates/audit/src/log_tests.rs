@@ -97,7 +97,15 @@ async fn what_cannot_be_written_is_told_counted_and_said_where_it_is_missing() {
     let settings = settings(dir.path(), Duration::from_millis(1));
     fs::write(&settings.dir, "in the way").unwrap();
     let (tell, mut heard) = told();
-    let log = AuditLog::start(settings.clone(), tell).unwrap();
+    let (sees, mut seen) = tokio::sync::mpsc::unbounded_channel();
+    let files = settings.dir.clone();
+    let looks_and_tells = move |word: Told| {
+        if matches!(word, Told::Again { .. }) {
+            let _ = sees.send(whole(&files).lost);
+        }
+        tell(word);
+    };
+    let log = AuditLog::start(settings.clone(), Box::new(looks_and_tells)).unwrap();
     assert!(matches!(heard.recv().await, Some(Told::Failing(_))));
     assert!(log.status().problem.unwrap().contains("check its owner"));
 
@@ -110,6 +118,7 @@ async fn what_cannot_be_written_is_told_counted_and_said_where_it_is_missing() {
 
     fs::remove_file(&settings.dir).unwrap();
     assert_eq!(heard.recv().await, Some(Told::Again { lost: 5 }));
+    assert_eq!(seen.recv().await, Some(5), "the file says so when this is told");
     log.record(operation(99_999), Company::Others).await;
     log.close().await;
     let verified = whole(&settings.dir);

@@ -125,6 +125,11 @@ impl Queue {
         self.more.notify_one();
     }
 
+    /// Whether word of records that were lost still waits to be written.
+    pub(crate) fn holds_lost(&self) -> bool {
+        self.lock().items.iter().any(|item| matches!(item, Item::Lost { .. }))
+    }
+
     /// Has the file closed once everything that is in here was written.
     pub(crate) fn close(&self) -> oneshot::Receiver<()> {
         let (closed, told) = oneshot::channel();
