@@ -20,7 +20,7 @@ pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
     let quick = bench.plan.quick;
     let concurrencies: &[usize] = if quick { &[1, 64] } else { &[1, 8, 64, 256] };
     // One round more than is counted: the first fills caches, pools and windows.
-    let (rounds, millis) = if quick { (5, 200) } else { (9, 400) };
+    let (rounds, millis) = if quick { (5, 120) } else { (9, 400) };
     let mut contenders = contenders(bench).await?;
     for size in &SIZES {
         for concurrency in concurrencies {

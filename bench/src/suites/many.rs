@@ -45,7 +45,7 @@ const QUICK: Much = Much {
     rounds: 3,
     idle_rounds: 1,
     idle: Duration::from_secs(3),
-    load: Load { content_bytes: 1 << 10, concurrency: 1, millis: 300 },
+    load: Load { content_bytes: 1 << 10, concurrency: 1, millis: 200 },
 };
 
 const FULL: Much = Much {

@@ -36,7 +36,7 @@ const UIDS: &str = "92300-92500";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
-    let (one, many) = if bench.plan.quick { (15, 3) } else { (41, 9) };
+    let (one, many) = if bench.plan.quick { (9, 2) } else { (41, 9) };
     alone(bench, one).await?;
     together(bench, many).await
 }
