@@ -305,11 +305,9 @@ impl Shared {
 
     fn works(&self) {
         self.late.store(false, Ordering::Relaxed);
-        if self.state().problem.is_none() && !self.losing.load(Ordering::Relaxed) {
-            return;
-        }
+        let trouble = self.state().problem.is_some() || self.losing.load(Ordering::Relaxed);
         // What is told says that the file has the place of what is missing: then it has to be there, behind all that waits before it.
-        if self.queue.holds_lost() {
+        if !trouble || self.queue.holds_lost() {
             return;
         }
         let failed = self.state().problem.take().is_some();
